@@ -1,0 +1,2 @@
+#pragma once
+namespace bagshift { int placeholder(); }

@@ -1,0 +1,1 @@
+"""Classify individuals from group shares, helped by labelled history."""
