@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# `make demo` and `make test` need Python >= 3.11, a C++17 compiler and make; the rest is
+# installed into .venv. `make help` lists the targets.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+WORKERS ?= 2
+ARGS ?=
+
+# Two test processes with one thread each, instead of two that fight for the same cores.
+SINGLE_THREADED := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+# What a new build of the package depends on; Python files are used where they lie.
+BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test nightly lint format docs benchmarks wheel develop clean
+
+help: ## Show this list.
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
+	  || sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1  -  \2/p' Makefile
+
+demo: $(VENV)/.ready-cli ## Build, write example files, fit, predict, evaluate; draw one picture.
+	$(BIN)/bagshift demo $(ARGS)
+
+test: $(VENV)/.ready-test ## Build and run the test suite (ARGS="-k bags" narrows it).
+	$(SINGLE_THREADED) $(BIN)/python -m pytest -m "not nightly" -n $(WORKERS) --dist worksteal $(ARGS)
+
+nightly: $(VENV)/.ready-dev ## Run the long tests that `make test` leaves out.
+	$(SINGLE_THREADED) $(BIN)/python -m pytest -m nightly --hypothesis-profile=nightly -n $(WORKERS) --dist worksteal $(ARGS)
+
+lint: $(VENV)/.ready-dev ## Check style, format, types.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.ready-dev ## Put the code into the agreed format.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.ready-dev ## Build the documentation (docs/_build/html), warnings are errors.
+	$(SINGLE_THREADED) $(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html $(ARGS)
+
+benchmarks: $(VENV)/.ready-dev ## Run every benchmark (long; one: .venv/bin/python benchmarks/NAME.py).
+	set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+wheel: $(VENV)/.created ## Build a wheel into dist/.
+	$(PIP) wheel --no-deps --wheel-dir dist .
+
+develop: $(VENV)/.ready-dev ## Install everything a developer needs into .venv.
+
+clean: ## Remove everything that was built or installed here.
+	rm -rf $(VENV) build dist demo docs/_build docs/gallery docs/generated \
+	  .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- installation ---------------------------------------------------------------------------
+# One stamp per set of extras. The widest set serves the narrower ones, so that `make lint`
+# followed by `make test` installs once.
+
+SAY_SETUP := echo "Installing into $(VENV) and building the compiled core (a few minutes the first time) ..."
+
+$(VENV)/.created:
+	@sh scripts/check_tools.sh "$(PYTHON)"
+	"$(PYTHON)" -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.ready-cli: $(VENV)/.created $(BUILD_INPUTS)
+	@$(SAY_SETUP)
+	$(PIP) install --editable ".[cli]"
+	@touch $@
+
+$(VENV)/.ready-test: $(VENV)/.created $(BUILD_INPUTS)
+	@$(SAY_SETUP)
+	$(PIP) install --editable ".[test]"
+	@touch $@ $(VENV)/.ready-cli
+
+$(VENV)/.ready-dev: $(VENV)/.created $(BUILD_INPUTS)
+	@$(SAY_SETUP)
+	$(PIP) install --editable ".[test,lint,docs,bench]"
+	@touch $@ $(VENV)/.ready-test $(VENV)/.ready-cli
