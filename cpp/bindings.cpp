@@ -1,3 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Python bindings of the core: array checks, the interpreter lock, and nothing else.
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "coupled_qp.hpp"
-NB_MODULE(_core, module) { module.def("placeholder", &bagshift::placeholder); }
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+template <class Real>
+using Matrix = nb::ndarray<const Real, nb::ndim<2>, nb::device::cpu>;
+using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OwnedVector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+
+struct CoreSolution {
+  bagshift::Solution summary;
+  bagshift::Status status;
+  std::int64_t n_iter;
+  nb::object dual;
+};
+
+nb::object hand_over(std::vector<double>&& values) {
+  auto* owned = new std::vector<double>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+  return nb::cast(OwnedVector(owned->data(), {owned->size()}, owner));
+}
+
+// About a tenth of a second of work: the wait for Ctrl-C to be heard.
+std::int64_t burst_length(std::ptrdiff_t n_units) {
+  return std::max<std::int64_t>(64, 50000000 / std::max<std::ptrdiff_t>(n_units, 1));
+}
+
+template <class Real>
+CoreSolution solve(const Matrix<Real>& gram, std::ptrdiff_t n_source, const Vector& targets,
+                   const Vector& half_widths, const Vector& lower, const Vector& upper,
+                   double within, double across, double inverse_coupling,
+                   const std::optional<Vector>& guess, double tol, std::int64_t max_iter) {
+  const auto m = static_cast<std::ptrdiff_t>(gram.shape(0));
+  const auto has_length_m = [m](const Vector& v) {
+    return static_cast<std::ptrdiff_t>(v.shape(0)) == m;
+  };
+  if (static_cast<std::ptrdiff_t>(gram.shape(1)) != m || gram.stride(1) != 1 || n_source < 0 ||
+      n_source > m || !has_length_m(targets) || !has_length_m(half_widths) ||
+      !has_length_m(lower) || !has_length_m(upper) || (guess && !has_length_m(*guess))) {
+    throw nb::value_error("arrays of a coupled problem do not fit each other");
+  }
+  const bagshift::Problem<Real> problem{
+      gram.data(),  static_cast<std::ptrdiff_t>(gram.stride(0)), m, n_source, targets.data(),
+      half_widths.data(), lower.data(), upper.data(), within, across, inverse_coupling};
+  const bagshift::Options options{tol, max_iter};
+
+  bagshift::State state;
+  bagshift::Solution summary{};
+  auto status = bagshift::Status::running;
+  {
+    nb::gil_scoped_release unlocked;
+    state = bagshift::start(problem, guess ? guess->data() : nullptr);
+  }
+  while (status == bagshift::Status::running) {
+    {
+      nb::gil_scoped_release unlocked;
+      status = bagshift::advance(problem, state, options, burst_length(m));
+      if (status != bagshift::Status::running) summary = bagshift::summarise(problem, state);
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+  return {summary, status, state.n_iter, hand_over(std::move(state.dual))};
+}
+
+template <class Real>
+void define_solve(nb::module_& module) {
+  module.def("solve_coupled", &solve<Real>, nb::kw_only(), "gram"_a.noconvert(), "n_source"_a,
+             "targets"_a.noconvert(), "half_widths"_a.noconvert(), "lower"_a.noconvert(),
+             "upper"_a.noconvert(), "within"_a, "across"_a, "inverse_coupling"_a,
+             "guess"_a.noconvert() = nb::none(), "tol"_a, "max_iter"_a);
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  nb::enum_<bagshift::Status>(module, "Status")
+      .value("optimal", bagshift::Status::optimal)
+      .value("iteration_limit", bagshift::Status::iteration_limit)
+      .value("stalled", bagshift::Status::stalled);
+
+  nb::class_<CoreSolution>(module, "CoreSolution")
+      .def_prop_ro("dual", [](const CoreSolution& s) { return s.dual; })
+      .def_prop_ro("intercept", [](const CoreSolution& s) { return s.summary.intercept; })
+      .def_prop_ro("intercept_low", [](const CoreSolution& s) { return s.summary.intercept_low; })
+      .def_prop_ro("intercept_high", [](const CoreSolution& s) { return s.summary.intercept_high; })
+      .def_prop_ro("intercept_shift",
+                   [](const CoreSolution& s) { return s.summary.intercept_shift; })
+      .def_prop_ro("objective", [](const CoreSolution& s) { return s.summary.objective; })
+      .def_prop_ro("dual_objective", [](const CoreSolution& s) { return s.summary.dual_objective; })
+      .def_prop_ro("dual_gap", [](const CoreSolution& s) { return s.summary.dual_gap; })
+      .def_prop_ro("violation", [](const CoreSolution& s) { return s.summary.violation; })
+      .def_prop_ro("n_iter", [](const CoreSolution& s) { return s.n_iter; })
+      .def_prop_ro("status", [](const CoreSolution& s) { return s.status; });
+
+  define_solve<double>(module);
+  define_solve<float>(module);
+}

@@ -1,2 +1,361 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "coupled_qp.hpp"
-namespace bagshift { int placeholder() { return 1; } }
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "smo_passes.hpp"
+
+namespace bagshift {
+namespace {
+
+constexpr int kMostFailedChecks = 8;
+
+struct Choice {
+  std::ptrdiff_t up;      // unit to raise
+  double lowest_up;
+  double highest_down;
+};
+
+// The step that still has to enter the gradient: z_up += length, z_down -= length.
+struct Step {
+  std::ptrdiff_t up = 0;
+  std::ptrdiff_t down = 0;
+  double length = 0.0;
+};
+
+// Neumaier's compensated sum: the equality constraint is judged to the last bits.
+double exact_sum(const double* values, std::ptrdiff_t n) {
+  double sum = 0.0;
+  double lost = 0.0;
+  for (std::ptrdiff_t i = 0; i < n; ++i) {
+    const double next = sum + values[i];
+    lost += std::abs(sum) >= std::abs(values[i]) ? (sum - next) + values[i]
+                                                 : (values[i] - next) + sum;
+    sum = next;
+  }
+  return sum + lost;
+}
+
+Segment segment_of(State& state, std::ptrdiff_t begin, std::ptrdiff_t end) {
+  return {state.gradient.data(), state.up_offset.data(), state.down_offset.data(),
+          state.diagonal.data(), begin,                  end};
+}
+
+template <class Real>
+void set_offsets(const Problem<Real>& problem, State& state, std::ptrdiff_t i) {
+  const double z = state.dual[i];
+  const double tube = problem.half_widths[i];
+  state.up_offset[i] = z >= problem.upper[i] ? kBlocked : (z >= 0.0 ? tube : -tube);
+  state.down_offset[i] = z <= problem.lower[i] ? -kBlocked : (z > 0.0 ? tube : -tube);
+}
+
+template <class Real>
+bool is_free(const Problem<Real>& problem, const State& state, std::ptrdiff_t i) {
+  const double z = state.dual[i];
+  const bool inside = z > problem.lower[i] && z < problem.upper[i];
+  return inside && (z != 0.0 || problem.half_widths[i] == 0.0);
+}
+
+// Take `excess` off the variables of one sign, those strictly inside their box first: variables
+// at a bound tend to belong there.
+template <class Real>
+void balance(const Problem<Real>& problem, std::vector<double>& dual) {
+  double excess = exact_sum(dual.data(), problem.n_units);
+  for (const bool bounded_too : {false, true}) {
+    for (std::ptrdiff_t i = 0; i < problem.n_units && excess != 0.0; ++i) {
+      const double z = dual[i];
+      const bool inside = z > problem.lower[i] && z < problem.upper[i];
+      if (!(inside || bounded_too) || z * excess <= 0.0) continue;
+      const double change = std::abs(z) < std::abs(excess) ? z : excess;
+      dual[i] = z - change;
+      excess -= change;
+    }
+  }
+}
+
+template <class Real>
+void rebuild_gradient(const Problem<Real>& problem, State& state) {
+  const std::ptrdiff_t m = problem.n_units;
+  const std::ptrdiff_t n = problem.n_source;
+  for (std::ptrdiff_t i = 0; i < m; ++i) state.gradient[i] = -problem.targets[i];
+
+  std::ptrdiff_t next = 0;
+  while (next < m) {
+    RowBlock<Real> on_source{{problem.gram, problem.gram, problem.gram, problem.gram}, {}};
+    RowBlock<Real> on_target = on_source;
+    int filled = 0;
+    for (; next < m && filled < 4; ++next) {
+      const double z = state.dual[next];
+      if (z == 0.0) continue;
+      const bool source = problem.is_source(next);
+      on_source.rows[filled] = on_target.rows[filled] = problem.row(next);
+      on_source.weights[filled] = z * (source ? problem.within : problem.across);
+      on_target.weights[filled] = z * (source ? problem.across : problem.within);
+      ++filled;
+    }
+    if (filled == 0) break;
+    add_rows(segment_of(state, 0, n), on_source);
+    add_rows(segment_of(state, n, m), on_target);
+  }
+  state.source_sum = exact_sum(state.dual.data(), n);
+  state.gradient_is_fresh = true;
+}
+
+// Rounding moves sum z off zero by the last bits of every step. The free variable with the most
+// room takes the residue; with no free variable every z is a bound or zero and nothing drifted.
+template <class Real>
+void remove_drift(const Problem<Real>& problem, State& state) {
+  const double residue = exact_sum(state.dual.data(), problem.n_units);
+  if (residue == 0.0) return;
+  std::ptrdiff_t roomiest = -1;
+  double most_room = std::abs(residue);
+  for (std::ptrdiff_t i = 0; i < problem.n_units; ++i) {
+    if (!is_free(problem, state, i)) continue;
+    const double z = state.dual[i];
+    double room = std::min(problem.upper[i] - z, z - problem.lower[i]);
+    if (problem.half_widths[i] > 0.0) room = std::min(room, std::abs(z));
+    if (room > most_room) {
+      most_room = room;
+      roomiest = i;
+    }
+  }
+  if (roomiest >= 0) state.dual[roomiest] -= residue;
+}
+
+template <class Real>
+Choice apply_and_choose(const Problem<Real>& problem, State& state, const Step& step) {
+  const std::ptrdiff_t m = problem.n_units;
+  const std::ptrdiff_t n = problem.n_source;
+  const bool up_is_source = problem.is_source(step.up);
+  const bool down_is_source = problem.is_source(step.down);
+  const auto on = [&](bool source) {
+    return GradientStep<Real>{
+        problem.row(step.up), problem.row(step.down),
+        step.length * (up_is_source == source ? problem.within : problem.across),
+        step.length * (down_is_source == source ? problem.within : problem.across)};
+  };
+  const Extremes target = step_and_scan(segment_of(state, n, m), on(false));
+  Choice choice{target.lowest_unit, target.lowest_up, target.highest_down};
+  if (n > 0) {
+    const Extremes source = step_and_scan(segment_of(state, 0, n), on(true));
+    const double rank_one = state.source_sum * problem.inverse_coupling;
+    if (source.lowest_up + rank_one < choice.lowest_up) {
+      choice.lowest_up = source.lowest_up + rank_one;
+      choice.up = source.lowest_unit;
+    }
+    choice.highest_down = std::max(choice.highest_down, source.highest_down + rank_one);
+  }
+  state.violation = choice.highest_down - choice.lowest_up;
+  return choice;
+}
+
+template <class Real>
+std::ptrdiff_t choose_partner(const Problem<Real>& problem, State& state, const Choice& choice) {
+  const std::ptrdiff_t m = problem.n_units;
+  const std::ptrdiff_t n = problem.n_source;
+  const bool source_chosen = problem.is_source(choice.up);
+  const auto query = [&](bool source, double rank_one) {
+    const bool same = source_chosen == source;
+    return PartnerQuery<Real>{
+        problem.row(choice.up), choice.lowest_up - rank_one,
+        state.diagonal[choice.up] + (same ? 0.0 : problem.inverse_coupling),
+        2.0 * (same ? problem.within : problem.across)};
+  };
+  const Partner target = best_partner(segment_of(state, n, m), query(false, 0.0));
+  if (n == 0) return target.unit;
+  const double rank_one = state.source_sum * problem.inverse_coupling;
+  const Partner source = best_partner(segment_of(state, 0, n), query(true, rank_one));
+  return source.gain > target.gain ? source.unit : target.unit;
+}
+
+// Minimise slope * s + curvature / 2 * s^2 for s in [0, room], where the slope also jumps up by
+// 2 * tube where a variable passes zero.
+double step_length(double slope, double curvature, double room, double up_kink, double up_jump,
+                   double down_kink, double down_jump) {
+  double position = 0.0;
+  for (;;) {
+    const double next = std::min({up_kink, down_kink, room});
+    const double minimiser = position - slope / curvature;
+    if (minimiser <= next) return minimiser;
+    if (next >= room) return room;
+    slope += curvature * (next - position);
+    position = next;
+    if (next == up_kink) {
+      slope += up_jump;
+      up_kink = std::numeric_limits<double>::infinity();
+    } else {
+      slope += down_jump;
+      down_kink = std::numeric_limits<double>::infinity();
+    }
+    if (slope >= 0.0) return position;
+  }
+}
+
+// Move the pair (up, down); false when the step vanishes in rounding.
+template <class Real>
+bool move_pair(const Problem<Real>& problem, State& state, const Choice& choice,
+               std::ptrdiff_t down, Step& step) {
+  const std::ptrdiff_t up = choice.up;
+  const bool same = problem.is_source(up) == problem.is_source(down);
+  const double rank_one =
+      problem.is_source(down) ? state.source_sum * problem.inverse_coupling : 0.0;
+  const double slope =
+      choice.lowest_up - (state.gradient[down] + state.down_offset[down] + rank_one);
+  const double curvature =
+      state.diagonal[up] + state.diagonal[down] -
+      2.0 * problem.weight(up, down) * static_cast<double>(problem.row(up)[down]) +
+      (same ? 0.0 : problem.inverse_coupling);
+
+  const double z_up = state.dual[up];
+  const double z_down = state.dual[down];
+  const double up_room = problem.upper[up] - z_up;
+  const double down_room = z_down - problem.lower[down];
+  constexpr double never = std::numeric_limits<double>::infinity();
+  const double length =
+      step_length(slope, std::max(curvature, kLeastCurvature), std::min(up_room, down_room),
+                  z_up < 0.0 ? -z_up : never, 2.0 * problem.half_widths[up],
+                  z_down > 0.0 ? z_down : never, 2.0 * problem.half_widths[down]);
+
+  // A bound must be met exactly: at a bound the unit is told from a free one by comparison.
+  state.dual[up] = length >= up_room ? problem.upper[up] : z_up + length;
+  state.dual[down] = length >= down_room ? problem.lower[down] : z_down - length;
+  if (state.dual[up] == z_up && state.dual[down] == z_down) return false;
+  if (!same) state.source_sum += problem.is_source(up) ? length : -length;
+  set_offsets(problem, state, up);
+  set_offsets(problem, state, down);
+  step = {up, down, length};
+  return true;
+}
+
+// Rounding in the running gradient must not decide that the work is done.
+template <class Real>
+Choice refresh(const Problem<Real>& problem, State& state) {
+  remove_drift(problem, state);
+  rebuild_gradient(problem, state);
+  return apply_and_choose(problem, state, Step{});
+}
+
+}  // namespace
+
+template <class Real>
+State start(const Problem<Real>& problem, const double* guess) {
+  const std::ptrdiff_t m = problem.n_units;
+  State state;
+  state.dual.assign(m, 0.0);
+  state.gradient.resize(m);
+  state.up_offset.resize(m);
+  state.down_offset.resize(m);
+  state.diagonal.resize(m);
+  if (guess != nullptr) {
+    for (std::ptrdiff_t i = 0; i < m; ++i) {
+      state.dual[i] = std::min(std::max(guess[i], problem.lower[i]), problem.upper[i]);
+    }
+    balance(problem, state.dual);
+  }
+  for (std::ptrdiff_t i = 0; i < m; ++i) {
+    state.diagonal[i] = problem.within * static_cast<double>(problem.row(i)[i]);
+    set_offsets(problem, state, i);
+  }
+  rebuild_gradient(problem, state);
+  return state;
+}
+
+template <class Real>
+Status advance(const Problem<Real>& problem, State& state, const Options& options,
+               std::int64_t n_steps) {
+  Step step;
+  bool lost = false;
+  for (;;) {
+    Choice choice = apply_and_choose(problem, state, step);
+    step = Step{};
+    const bool out_of_steps = state.n_iter >= options.max_iter;
+    if (state.violation < options.tol || out_of_steps || lost) {
+      const bool was_fresh = state.gradient_is_fresh;
+      if (!was_fresh) choice = refresh(problem, state);
+      if (state.violation < options.tol) return Status::optimal;
+      if (out_of_steps) return Status::iteration_limit;
+      if (was_fresh || ++state.n_failed_checks > kMostFailedChecks) return Status::stalled;
+    }
+    if (n_steps-- <= 0) return Status::running;
+    const std::ptrdiff_t down = choose_partner(problem, state, choice);
+    lost = down < 0 || !move_pair(problem, state, choice, down, step);
+    if (lost) continue;
+    state.gradient_is_fresh = false;
+    ++state.n_iter;
+  }
+}
+
+template <class Real>
+Solution summarise(const Problem<Real>& problem, const State& state) {
+  const std::ptrdiff_t m = problem.n_units;
+  const double rank_one = state.source_sum * problem.inverse_coupling;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+
+  // The multiplier of sum z = 0 is the target intercept b: every unit that can rise needs
+  // slope + b >= 0, every unit that can fall slope + b <= 0.
+  double low = -infinity;
+  double high = infinity;
+  double free_sum = 0.0;
+  std::ptrdiff_t n_free = 0;
+  for (std::ptrdiff_t i = 0; i < m; ++i) {
+    const double slope = state.gradient[i] + (problem.is_source(i) ? rank_one : 0.0);
+    if (state.up_offset[i] < kBlocked) low = std::max(low, -(slope + state.up_offset[i]));
+    if (state.down_offset[i] > -kBlocked) high = std::min(high, -(slope + state.down_offset[i]));
+    if (is_free(problem, state, i)) {
+      free_sum -= slope + state.up_offset[i];
+      ++n_free;
+    }
+  }
+
+  Solution solution{};
+  solution.violation = std::max(0.0, low - high);
+  solution.intercept_low = std::min(low, high);
+  solution.intercept_high = std::max(low, high);
+  if (n_free > 0) {
+    solution.intercept = free_sum / static_cast<double>(n_free);
+  } else if (std::isfinite(low) && std::isfinite(high)) {
+    solution.intercept = 0.5 * (low + high);
+  } else if (std::isfinite(low)) {
+    solution.intercept = low;
+  } else {
+    solution.intercept = std::isfinite(high) ? high : 0.0;
+  }
+  solution.intercept_shift = rank_one;
+  solution.equality_residual = exact_sum(state.dual.data(), m);
+
+  // The gap is summed unit by unit, each term non-negative: the difference of the two objectives
+  // would lose it in rounding.
+  double quadratic = state.source_sum * rank_one;
+  double loss = 0.0;
+  double linear = 0.0;
+  double gap = -solution.intercept * solution.equality_residual;
+  for (std::ptrdiff_t i = 0; i < m; ++i) {
+    const double z = state.dual[i];
+    const double tube = problem.half_widths[i];
+    const double inner = state.gradient[i] + problem.targets[i];
+    const double shift = problem.is_source(i) ? rank_one : 0.0;
+    const double residual = -(state.gradient[i] + solution.intercept + shift);
+    const double unit_loss = std::max({0.0, problem.upper[i] * (residual - tube),
+                                       problem.lower[i] * (residual + tube)});
+    const double unit_linear = tube * std::abs(z) - problem.targets[i] * z;
+    quadratic += z * inner;
+    loss += unit_loss;
+    linear += unit_linear;
+    gap += unit_loss - z * residual + tube * std::abs(z);
+  }
+  solution.objective = 0.5 * quadratic + loss;
+  solution.dual_objective = -(0.5 * quadratic + linear);
+  solution.dual_gap = std::max(0.0, gap);
+  return solution;
+}
+
+template State start(const Problem<float>&, const double*);
+template State start(const Problem<double>&, const double*);
+template Status advance(const Problem<float>&, State&, const Options&, std::int64_t);
+template Status advance(const Problem<double>&, State&, const Options&, std::int64_t);
+template Solution summarise(const Problem<float>&, const State&);
+template Solution summarise(const Problem<double>&, const State&);
+
+}  // namespace bagshift

@@ -1,0 +1,51 @@
+"""Compiled core: see ``cpp/bindings.cpp``."""
+
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+class Status(Enum):
+    optimal = 1
+    iteration_limit = 2
+    stalled = 3
+
+class CoreSolution:
+    @property
+    def dual(self) -> NDArray[np.float64]: ...
+    @property
+    def intercept(self) -> float: ...
+    @property
+    def intercept_low(self) -> float: ...
+    @property
+    def intercept_high(self) -> float: ...
+    @property
+    def intercept_shift(self) -> float: ...
+    @property
+    def objective(self) -> float: ...
+    @property
+    def dual_objective(self) -> float: ...
+    @property
+    def dual_gap(self) -> float: ...
+    @property
+    def violation(self) -> float: ...
+    @property
+    def n_iter(self) -> int: ...
+    @property
+    def status(self) -> Status: ...
+
+def solve_coupled(
+    *,
+    gram: NDArray[np.float64] | NDArray[np.float32],
+    n_source: int,
+    targets: NDArray[np.float64],
+    half_widths: NDArray[np.float64],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    within: float,
+    across: float,
+    inverse_coupling: float,
+    guess: NDArray[np.float64] | None = None,
+    tol: float,
+    max_iter: int,
+) -> CoreSolution: ...
