@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kernels between rows, and between bags of rows.
+
+A *unit* is what the machines train on: a source row, or a group of target rows that shares one
+target value (a bag, or one labelled target row). A unit of rows enters through the mean of its
+rows in feature space, so the kernel of two units is the mean of the kernel over all pairs of
+their rows. With the averaging matrix ``A`` (one row per unit, ``1 / size`` at its rows) and the
+kernel matrix ``K`` of all rows the matrix of the units is ``A K A'``; here it is accumulated by
+tiles and ``K`` is never held.
+"""
+
+from bagshift.kernels._expansion import decision_values, linear_weights
+from bagshift.kernels._functions import Kernel, resolve_kernel
+from bagshift.kernels._memory import free_memory, require_memory
+from bagshift.kernels._units import unit_cross, unit_gram
+
+__all__ = [
+    "Kernel",
+    "decision_values",
+    "free_memory",
+    "linear_weights",
+    "require_memory",
+    "resolve_kernel",
+    "unit_cross",
+    "unit_gram",
+]

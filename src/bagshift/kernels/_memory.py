@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How much memory is free, and the refusal of matrices that would not fit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from bagshift.exceptions import KernelMemoryError
+
+GIB = 2**30
+
+
+def require_memory(n_bytes: int, what: str, ways_out: str) -> None:
+    """Raise before an array that does not fit into free memory is made.
+
+    Nothing is refused where the free memory cannot be found out.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Size of the array in bytes.
+    what : str
+        What the array is, the start of the message: "A kernel matrix over 10 bags".
+    ways_out : str
+        What to do instead, the end of the message.
+
+    Raises
+    ------
+    KernelMemoryError
+        When `n_bytes` is more than the free memory.
+    """
+    free = free_memory()
+    if free is not None and n_bytes > free:
+        raise KernelMemoryError(
+            f"{what} needs {n_bytes / GIB:,.1f} GiB but {free / GIB:,.1f} GiB are free: "
+            f"{ways_out}."
+        )
+
+
+def free_memory() -> int | None:
+    """Find how many bytes this process can still take.
+
+    Returns
+    -------
+    int or None
+        The smaller of what the machine and the control groups (containers, batch systems) leave;
+        None where neither tells.
+    """
+    known = [size for size in (_machine_memory(), *_group_memory()) if size is not None]
+    return max(min(known), 0) if known else None
+
+
+def _machine_memory(meminfo: Path = Path("/proc/meminfo")) -> int | None:
+    for line in _lines(meminfo):
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _group_memory(
+    root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")
+) -> Iterator[int | None]:
+    """Yield what every control group above this process leaves, versions 1 and 2."""
+    for line in _lines(membership):
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            for folder in _with_parents(root, path):
+                yield _left(folder, "memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            for folder in _with_parents(root / "memory", path):
+                yield _left(
+                    folder,
+                    "memory.limit_in_bytes",
+                    "memory.usage_in_bytes",
+                    "total_inactive_file",
+                )
+
+
+def _with_parents(root: Path, path: str) -> Iterator[Path]:
+    folder = root / path.lstrip("/")
+    yield folder
+    while folder != root and root in folder.parents:
+        folder = folder.parent
+        yield folder
+
+
+def _left(folder: Path, limit_file: str, usage_file: str, cache_key: str) -> int | None:
+    limit, usage = _number(folder / limit_file), _number(folder / usage_file)
+    if limit is None or usage is None:
+        return None
+    # Idle file cache counts as used, but gives way to new arrays.
+    cache = [
+        line.split()[1]
+        for line in _lines(folder / "memory.stat")
+        if line.startswith(cache_key + " ")
+    ]
+    return limit - usage + (int(cache[0]) if cache else 0)
+
+
+def _number(path: Path) -> int | None:
+    lines = _lines(path)
+    return int(lines[0]) if lines and lines[0].isdigit() else None
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="ascii").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
