@@ -30,8 +30,9 @@ variables :math:`z`, with the raw Gram matrix :math:`K` of the units, is
 
 The machines follow as :math:`w_c = \rho_2 u + \rho_1 v`, :math:`w_h = \rho_1 u + \rho_2 v` with
 :math:`u` and :math:`v` the sums of :math:`z_i \varphi_i` over source and target units;
-:math:`b_c` is the multiplier of the equality and :math:`b_h = b_c + \tfrac1\lambda\sum_{source} z_i`.
-This is the dual of TGPLM in variables :math:`\theta = \alpha - \alpha^*`, which halves its bag part.
+:math:`b_c` is the multiplier of the equality and :math:`b_h = b_c + \tfrac1\lambda\sum z_i` over
+source units. This is the dual of TGPLM in the variables :math:`\theta = \alpha - \alpha^*`, one
+for each bag where the paper has two.
 
 The program is solved by sequential minimal optimisation with second-order working sets
 [1]_, as in LIBSVM, with an exact search across the kink of :math:`|z_i|`.
@@ -46,7 +47,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bagshift import _core
 
@@ -100,7 +101,7 @@ class CoupledProblem:
         _check_gram(self.gram)
         m = self.gram.shape[0]
         for name in ("targets", "half_widths", "lower", "upper"):
-            _check_vector(name, getattr(self, name), m)
+            object.__setattr__(self, name, _to_vector(name, getattr(self, name), m))
         if not 0 <= self.n_source <= m:
             raise ValueError(f"n_source must be from 0 to {m}, the size of gram: {self.n_source}.")
         if not self.coupling >= 0:
@@ -113,7 +114,7 @@ class CoupledProblem:
     @property
     def has_two_machines(self) -> bool:
         """Whether there are source and target units."""
-        return 0 < self.n_source < self.targets.shape[0]
+        return 0 < self.n_source < self.targets.size
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +216,7 @@ def solve_coupled(
     *,
     tol: float = 1e-3,
     max_iter: int = -1,
-    start: Array | None = None,
+    start: ArrayLike | None = None,
 ) -> CoupledResult:
     """Solve a coupled quadratic program.
 
@@ -259,8 +260,7 @@ def solve_coupled(
     m = problem.targets.shape[0]
     limit = max(_LEAST_ITERATION_LIMIT, _ITERATIONS_PER_UNIT * m) if max_iter < 0 else max_iter
     if start is not None:
-        start = np.ascontiguousarray(start, dtype=np.float64)
-        _check_vector("start", start, m)
+        start = _to_vector("start", start, m)
     if not problem.has_two_machines:
         return _solve_one_machine(problem, tol, limit, start)
     if problem.coupling == 0:
@@ -405,14 +405,12 @@ def _check_gram(gram: NDArray[np.float64] | NDArray[np.float32]) -> None:
         raise ValueError("gram holds values that are not finite.")
 
 
-def _check_vector(name: str, values: Array, m: int) -> None:
-    if not isinstance(values, np.ndarray) or values.dtype != np.float64:
-        raise TypeError(f"{name} must be a NumPy array of float64.")
-    if values.shape != (m,):
+def _to_vector(name: str, values: ArrayLike, m: int) -> Array:
+    vector = np.ascontiguousarray(values, dtype=np.float64)
+    if vector.shape != (m,):
         raise ValueError(
-            f"{name} must have shape ({m},) as gram has: its shape is {values.shape}."
+            f"{name} must have shape ({m},) as gram has: its shape is {vector.shape}."
         )
-    if not values.flags.c_contiguous:
-        raise ValueError(f"{name} must be contiguous: use numpy.ascontiguousarray.")
-    if not np.isfinite(values).all():
+    if not np.isfinite(vector).all():
         raise ValueError(f"{name} holds values that are not finite.")
+    return vector
