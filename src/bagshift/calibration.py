@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+r"""Inverse calibration: from the share of a bag to the mean decision value it asks for.
+
+With the probability :math:`\sigma(f)` of a decision value :math:`f`, a share :math:`p` asks for
+the value :math:`t = \mathrm{logit}(\mathrm{clip}(p))` (Rueping, ICML 2010). A tube of half width
+:math:`\varepsilon` around :math:`t` says how far the bag's mean may stray at no cost.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logit
+
+from bagshift.exceptions import BagError, name_some
+
+FloatArray = NDArray[np.float64]
+Tube = Literal["product", "quotient", "constant"]
+Clip = float | Literal["auto", "bag"]
+
+DEFAULT_EPSILON = {"product": 0.1, "quotient": 0.01, "constant": 0.1}
+SMALLEST_AUTO_CLIP = 1e-3
+LARGEST_CLIP = 0.25
+
+
+@dataclass(frozen=True)
+class BagTargets:
+    """What bags ask of the mean decision value of their rows.
+
+    Attributes
+    ----------
+    centres : ndarray of shape (n_bags,)
+        Middle of the tube, in units of the decision function.
+    half_widths : ndarray of shape (n_bags,)
+        Half the width of the tube, in the same units.
+    """
+
+    centres: FloatArray
+    half_widths: FloatArray
+
+
+def inverse_calibrate(
+    shares: ArrayLike,
+    *,
+    clip: Clip = "auto",
+    tube: Tube = "product",
+    epsilon: float | None = None,
+    sizes: ArrayLike,
+    n_rows: int,
+) -> BagTargets:
+    r"""Turn shares into targets of the mean decision value.
+
+    Parameters
+    ----------
+    shares : array-like of shape (n_bags,)
+        Shares of positives in [0, 1].
+    clip : {"auto", "bag"} or float, default="auto"
+        How far shares are kept away from 0 and 1, see `clip_levels`.
+    tube : {"product", "quotient", "constant"}, default="product"
+        With :math:`p` the clipped share, "product" has the half width
+        :math:`\varepsilon p(1-p)`, as the TGPLM paper prints; "constant" has
+        :math:`\varepsilon`; "quotient" is the interval from
+        :math:`\mathrm{logit}\,\mathrm{clip}(p-\varepsilon)` to
+        :math:`\mathrm{logit}\,\mathrm{clip}(p+\varepsilon)`, a tolerance in units of the share,
+        whose half width is :math:`\varepsilon / (p(1-p))` to first order.
+    epsilon : float, optional
+        By default 0.1 for "product" and "constant", 0.01 for "quotient".
+    sizes : array-like of shape (n_bags,)
+        Individuals that each share speaks about.
+    n_rows : int
+        Number of target rows.
+
+    Returns
+    -------
+    BagTargets
+
+    Raises
+    ------
+    BagError
+        If a share is outside [0, 1] or missing.
+    ValueError
+        If `clip`, `tube` or `epsilon` is not among the allowed values.
+
+    Examples
+    --------
+    >>> targets = inverse_calibrate([0.5, 1.0], clip=0.1, sizes=[4, 4], n_rows=8)
+    >>> targets.centres.round(3)
+    array([0.   , 2.197])
+    >>> targets.half_widths.round(3)
+    array([0.025, 0.009])
+    """
+    raw = np.asarray(shares, dtype=np.float64)
+    levels = clip_levels(clip, sizes=sizes, n_rows=n_rows)
+    clipped = clip_shares(raw, levels)
+    width = _check_epsilon(epsilon, tube)
+    if tube == "quotient":
+        low = logit(clip_shares(np.clip(raw - width, 0, 1), levels))
+        high = logit(clip_shares(np.clip(raw + width, 0, 1), levels))
+        return BagTargets(centres=(low + high) / 2, half_widths=(high - low) / 2)
+    half_widths = width * clipped * (1 - clipped) if tube == "product" else width
+    return BagTargets(
+        centres=logit(clipped), half_widths=np.broadcast_to(half_widths, raw.shape).copy()
+    )
+
+
+def clip_levels(clip: Clip, *, sizes: ArrayLike, n_rows: int) -> FloatArray:
+    r"""How far each bag's share is kept away from 0 and 1.
+
+    Parameters
+    ----------
+    clip : {"auto", "bag"} or float
+        "auto" is :math:`1/N` for :math:`N` target rows, at least 0.001; "bag" is half a count,
+        :math:`1/(2 |S_k|)`. Both are at most 1/4, so that a share keeps its side of one half
+        even for bags of one. A number strictly between 0 and 1/2 is taken as it is.
+    sizes : array-like of shape (n_bags,)
+    n_rows : int
+
+    Returns
+    -------
+    ndarray of shape (n_bags,)
+    """
+    bag_sizes = np.asarray(sizes, dtype=np.float64)
+    if isinstance(clip, str):
+        if clip == "auto":
+            level = max(1 / max(n_rows, 1), SMALLEST_AUTO_CLIP)
+            return np.full(bag_sizes.shape, min(level, LARGEST_CLIP))
+        if clip == "bag":
+            return np.minimum(0.5 / bag_sizes, LARGEST_CLIP)
+    elif 0 < clip < 0.5:
+        return np.full(bag_sizes.shape, float(clip))
+    raise ValueError(
+        f'clip must be "auto", "bag" or a number strictly between 0 and 0.5, not {clip!r}.'
+    )
+
+
+def clip_shares(shares: ArrayLike, levels: ArrayLike) -> FloatArray:
+    """Keep shares away from 0 and 1.
+
+    Parameters
+    ----------
+    shares : array-like of shape (n_bags,)
+    levels : float or array-like of shape (n_bags,)
+
+    Returns
+    -------
+    ndarray of shape (n_bags,)
+
+    Examples
+    --------
+    >>> clip_shares([0.0, 0.3, 1.0], 0.01)
+    array([0.01, 0.3 , 0.99])
+    """
+    values = np.asarray(shares, dtype=np.float64)
+    bad = ~((values >= 0) & (values <= 1))
+    if bad.any():
+        raise BagError(
+            f"shares must lie in [0, 1] but do not at positions {name_some(np.flatnonzero(bad))}: "
+            "correct them."
+        )
+    level = np.asarray(levels, dtype=np.float64)
+    return np.clip(values, level, 1 - level)
+
+
+def _check_epsilon(epsilon: float | None, tube: str) -> float:
+    if tube not in DEFAULT_EPSILON:
+        raise ValueError(f"tube must be one of {name_some(DEFAULT_EPSILON)}, not {tube!r}.")
+    if epsilon is None:
+        return DEFAULT_EPSILON[tube]
+    if not (np.isfinite(epsilon) and epsilon >= 0):
+        raise ValueError(f"epsilon must be a finite number that is not negative, not {epsilon!r}.")
+    return float(epsilon)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Errors and warnings of the library, and how their sentences name things.
+
+A message is one sentence: the argument or file, the first five bag ids and how many more,
+and what to do about it.
+"""
+
+from collections.abc import Iterable
+from itertools import islice
+
+import numpy as np
+
+_LONGEST_NAME = 60
+
+
+class BagError(ValueError):
+    """Bags, shares, counts or sizes that cannot be used."""
+
+
+class TableError(ValueError):
+    """A file or frame whose rows or columns cannot be used."""
+
+
+class ModelFileError(ValueError):
+    """A model file that is damaged or holds something we do not write."""
+
+
+class KernelMemoryError(MemoryError):
+    """A kernel matrix that would not fit into the free memory."""
+
+
+class BagWarning(UserWarning):
+    """Bags that say little: one bag, equal shares, pure bags."""
+
+
+class SourceScaleWarning(UserWarning):
+    """Source and target features lie on different scales."""
+
+
+class PositiveClassWarning(UserWarning):
+    """The shares look like shares of the other class."""
+
+
+def name_some(items: Iterable[object], limit: int = 5) -> str:
+    """Name the first few items and say how many more there are.
+
+    Parameters
+    ----------
+    items : iterable
+        What is to be named, such as bag ids.
+    limit : int, default=5
+        How many are named in full.
+
+    Returns
+    -------
+    str
+        The names, written as Python would write them.
+
+    Examples
+    --------
+    >>> name_some(["north", "south"])
+    "'north', 'south'"
+    >>> name_some(range(9))
+    '0, 1, 2, 3, 4 and 4 more'
+    """
+    remaining = iter(items)
+    shown = ", ".join(_name(item) for item in islice(remaining, limit))
+    n_more = sum(1 for _ in remaining)
+    return f"{shown} and {n_more:,} more" if n_more else shown
+
+
+def _name(item: object) -> str:
+    if isinstance(item, np.generic) and not isinstance(item, np.datetime64 | np.timedelta64):
+        item = item.item()
+    name = repr(item)
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+r"""How far predicted shares are from the given ones.
+
+With sizes :math:`|S_k|` and :math:`N = \sum_k |S_k|`, the share error is
+:math:`\sum_k \frac{|S_k|}{N} |\hat p_k - p_k|`. It has two readings of :math:`\hat p_k`: the share
+of rows predicted positive, and the soft one, :math:`\sigma` of the mean decision value. A small
+error does not imply correct rows: any permutation within a bag has the same error.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+from bagshift.bags import Bags
+from bagshift.exceptions import BagError
+
+FloatArray = NDArray[np.float64]
+
+
+def predicted_shares(bags: Bags, is_positive: ArrayLike) -> FloatArray:
+    """Share of rows predicted positive in each bag.
+
+    Parameters
+    ----------
+    bags : Bags
+    is_positive : array-like of bool, shape (n_rows,)
+
+    Returns
+    -------
+    ndarray of shape (n_bags,)
+
+    Examples
+    --------
+    >>> from bagshift import Bags
+    >>> bags = Bags.from_arrays(["a", "a", "b", "b"], {"a": 0.5, "b": 1.0})
+    >>> predicted_shares(bags, [True, False, False, True])
+    array([0.5, 0.5])
+    """
+    return bags.bag_means(np.asarray(is_positive, dtype=bool))
+
+
+def share_errors(bags: Bags, is_positive: ArrayLike) -> FloatArray:
+    """Predicted minus given share of each bag.
+
+    Parameters
+    ----------
+    bags : Bags
+    is_positive : array-like of bool, shape (n_rows,)
+
+    Returns
+    -------
+    ndarray of shape (n_bags,)
+        Positive where too many rows are predicted positive.
+    """
+    return predicted_shares(bags, is_positive) - bags.positive_shares
+
+
+def share_error(bags: Bags, is_positive: ArrayLike) -> float:
+    """Size-weighted mean of the absolute share errors.
+
+    Parameters
+    ----------
+    bags : Bags
+    is_positive : array-like of bool, shape (n_rows,)
+
+    Returns
+    -------
+    float
+        In [0, 1]; 0 is best.
+
+    Examples
+    --------
+    >>> from bagshift import Bags
+    >>> bags = Bags.from_arrays(["a", "a", "b", "b"], {"a": 0.5, "b": 1.0})
+    >>> share_error(bags, [True, False, False, True])
+    0.25
+    """
+    return _size_weighted_mean(bags, np.abs(share_errors(bags, is_positive)))
+
+
+def soft_share_error(bags: Bags, decision: ArrayLike) -> float:
+    """Share error of the probabilities of the bags' mean decision values.
+
+    Parameters
+    ----------
+    bags : Bags
+    decision : array-like of shape (n_rows,)
+        Decision values, on the scale of log odds.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 0 is best. Smooth in the decision values, so it has few ties.
+    """
+    soft_shares = expit(bags.bag_means(decision))
+    return _size_weighted_mean(bags, np.abs(soft_shares - bags.positive_shares))
+
+
+def _size_weighted_mean(bags: Bags, errors: FloatArray) -> float:
+    if not bags.n_bags:
+        raise BagError("a share error needs bags, but no row is in a bag.")
+    return float(np.average(errors, weights=bags.sizes))
