@@ -1,1 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Choosing parameters and predicting out of bag, without any target label."""
 
+from bagshift.model_selection.cross_val_predict import bag_cross_val_predict
+from bagshift.model_selection.path_search import SearchResult, path_search
+from bagshift.model_selection.scorers import (
+    get_bag_scorer,
+    neg_share_error,
+    neg_soft_share_error,
+    share_error_soft_ties,
+)
+from bagshift.model_selection.splitters import (
+    BagKFold,
+    BagShuffleSplit,
+    LeaveOneBagOut,
+    RepeatedBagKFold,
+)
+
+__all__ = [
+    "BagKFold",
+    "BagShuffleSplit",
+    "LeaveOneBagOut",
+    "RepeatedBagKFold",
+    "SearchResult",
+    "bag_cross_val_predict",
+    "get_bag_scorer",
+    "neg_share_error",
+    "neg_soft_share_error",
+    "path_search",
+    "share_error_soft_ties",
+]

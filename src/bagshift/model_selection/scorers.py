@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-3-Clause
+r"""Scorers that need no label: predicted against given shares.
+
+With :math:`\hat p_k` the share of rows of bag :math:`k` that a model calls positive, :math:`f`
+its decision function and :math:`N` the number of rows in bags,
+
+* the *share error* is :math:`\sum_k\frac{|S_k|}{N}\,|\hat p_k-p_k|`;
+* the *soft share error* puts :math:`\sigma(\overline{f}_k)` in the place of :math:`\hat p_k`.
+
+The first is what a user wants to be small, but it moves in steps of one row and is therefore
+full of ties; the second breaks them.
+
+Each scorer is called ``scorer(estimator, X, y)`` with `y` a :class:`~bagshift.Bags`, as
+scikit-learn's ``scoring=`` expects, and greater is better. Rows in no bag are ignored, source
+rows among them, and nothing is predicted for them. A bag of which only some rows arrive is
+refused: its share speaks about all of them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from bagshift.bags import Bags
+from bagshift.exceptions import BagError
+from bagshift.metrics import share_error, soft_share_error
+
+BagScorer = Callable[[Any, Any, Bags], float]
+
+# Far below one row in any data set that fits in memory, so the soft error only breaks ties.
+SOFT_TIE_WEIGHT = 1e-6
+
+
+def neg_share_error(estimator: Any, X: Any, y: Bags) -> float:
+    """Minus the size-weighted mean distance of predicted from given shares.
+
+    Parameters
+    ----------
+    estimator : fitted classifier with a decision function
+    X : array-like of shape (n_rows, n_features)
+    y : Bags of length n_rows
+
+    Returns
+    -------
+    float
+        Between -1 and 0.
+
+    Raises
+    ------
+    TypeError
+        If `y` is not a :class:`~bagshift.Bags`.
+    BagError
+        If a bag was cut or no row is in a bag.
+    """
+    bags, decision = _decision_in_bags(estimator, X, y)
+    return -share_error(bags, decision > 0)
+
+
+def neg_soft_share_error(estimator: Any, X: Any, y: Bags) -> float:
+    """Minus the same with sigma(mean decision value of the bag) as predicted share.
+
+    Parameters
+    ----------
+    estimator : fitted classifier with a decision function
+    X : array-like of shape (n_rows, n_features)
+    y : Bags of length n_rows
+
+    Returns
+    -------
+    float
+        Between -1 and 0.
+
+    Raises
+    ------
+    TypeError
+        If `y` is not a :class:`~bagshift.Bags`.
+    BagError
+        If a bag was cut or no row is in a bag.
+    """
+    bags, decision = _decision_in_bags(estimator, X, y)
+    return -soft_share_error(bags, decision)
+
+
+def share_error_soft_ties(estimator: Any, X: Any, y: Bags) -> float:
+    """One minus the share error, its ties broken by the soft share error.
+
+    This is the criterion of :func:`~bagshift.model_selection.path_search`: ``1 - share error -
+    1e-6 * soft share error``. The second term is smaller than any step of the first, so it
+    decides between settings that predict the same shares and nothing else.
+
+    Parameters
+    ----------
+    estimator : fitted classifier with a decision function
+    X : array-like of shape (n_rows, n_features)
+    y : Bags of length n_rows
+
+    Returns
+    -------
+    float
+        At most 1.
+
+    Raises
+    ------
+    TypeError
+        If `y` is not a :class:`~bagshift.Bags`.
+    BagError
+        If a bag was cut or no row is in a bag.
+    """
+    bags, decision = _decision_in_bags(estimator, X, y)
+    hard, soft = share_error(bags, decision > 0), soft_share_error(bags, decision)
+    return float(combine_errors(hard, soft))
+
+
+def combine_errors(hard: Any, soft: Any) -> Any:
+    """Return the score of :func:`share_error_soft_ties` from the two errors.
+
+    Parameters
+    ----------
+    hard, soft : float or ndarray
+        Share error and soft share error, between 0 and 1.
+
+    Returns
+    -------
+    float or ndarray
+    """
+    return 1.0 - hard - SOFT_TIE_WEIGHT * soft
+
+
+_SCORERS: dict[str, BagScorer] = {
+    "neg_share_error": neg_share_error,
+    "neg_soft_share_error": neg_soft_share_error,
+    "share_error_soft_ties": share_error_soft_ties,
+}
+
+
+def get_bag_scorer(name: str) -> BagScorer:
+    """Return a bag scorer by its name.
+
+    Parameters
+    ----------
+    name : {"neg_share_error", "neg_soft_share_error", "share_error_soft_ties"}
+
+    Returns
+    -------
+    callable
+        ``scorer(estimator, X, y)``.
+
+    Raises
+    ------
+    ValueError
+        If there is no scorer of that name.
+
+    Examples
+    --------
+    >>> from bagshift.model_selection import get_bag_scorer
+    >>> get_bag_scorer("neg_share_error").__name__
+    'neg_share_error'
+    """
+    if name not in _SCORERS:
+        raise ValueError(f"{name!r} is no bag scorer; choose one of {sorted(_SCORERS)}.")
+    return _SCORERS[name]
+
+
+def _decision_in_bags(estimator: Any, X: Any, y: Any) -> tuple[Bags, NDArray[np.float64]]:
+    """Return the bags without other rows, and the decision value of each of their rows."""
+    if not isinstance(y, Bags):
+        raise TypeError(
+            f"a bag scorer needs y to be a Bags, got {type(y).__name__}; make one with "
+            "Bags.from_arrays."
+        )
+    y.check_whole()
+    rows = y.rows_in_bags()
+    if rows.size == 0:
+        raise BagError("a bag scorer needs at least one row in a bag but y has none.")
+    decision = estimator.decision_function(_safe_indexing(X, rows))
+    return y[rows], np.asarray(decision, dtype=np.float64)
