@@ -6,6 +6,7 @@
 #include "smo_passes.hpp"
 
 #include <algorithm>
+#include <utility>
 
 // One binary serves every x86-64 machine: the loader picks the widest version that it can run.
 #if defined(BAGSHIFT_TARGET_CLONES)
@@ -68,15 +69,10 @@ BAGSHIFT_INLINE Extremes step_and_scan_impl(const Segment& segment,
     found.highest_down = std::max(found.highest_down, highest);
   }
 
-  double lowest = kBlocked;
-  const std::ptrdiff_t stop = std::min(block_of_lowest + kBlock, segment.end);
-  for (std::ptrdiff_t k = block_of_lowest; k < stop; ++k) {
-    const double up = gradient[k] + up_offset[k];
-    if (up < lowest) {
-      lowest = up;
-      found.lowest_unit = k;
-    }
-  }
+  // Without contraction the sum below has the bits of the one above, so the search ends.
+  std::ptrdiff_t k = block_of_lowest;
+  while (k < segment.end - 1 && gradient[k] + up_offset[k] > found.lowest_up) ++k;
+  found.lowest_unit = k;
   return found;
 }
 
@@ -99,32 +95,33 @@ BAGSHIFT_INLINE Partner best_partner_impl(const Segment& segment,
     return slope * slope / bend;
   };
 
+  // Divisions are dear: the gains of the best block so far are kept for the search in it.
+  double buffers[2][kBlock];
+  double* gains = buffers[0];
+  double* best_gains = buffers[1];
   Partner found{0.0, -1};
   std::ptrdiff_t block_of_best = -1;
   for (std::ptrdiff_t start = segment.begin; start < segment.end; start += kBlock) {
-    const std::ptrdiff_t stop = std::min(start + kBlock, segment.end);
+    const std::ptrdiff_t size = std::min(kBlock, segment.end - start);
     double best = 0.0;
 #pragma omp simd reduction(max : best)
-    for (std::ptrdiff_t k = start; k < stop; ++k) {
-      const double gain = gain_of(k);
+    for (std::ptrdiff_t k = 0; k < size; ++k) {
+      const double gain = gain_of(start + k);
+      gains[k] = gain;
       best = gain > best ? gain : best;
     }
     if (best > found.gain) {
       found.gain = best;
       block_of_best = start;
+      std::swap(gains, best_gains);
     }
   }
   if (block_of_best < 0) return found;
 
-  double best = 0.0;
-  const std::ptrdiff_t stop = std::min(block_of_best + kBlock, segment.end);
-  for (std::ptrdiff_t k = block_of_best; k < stop; ++k) {
-    const double gain = gain_of(k);
-    if (gain > best) {
-      best = gain;
-      found.unit = k;
-    }
-  }
+  const std::ptrdiff_t last = std::min(kBlock, segment.end - block_of_best) - 1;
+  std::ptrdiff_t k = 0;
+  while (k < last && best_gains[k] < found.gain) ++k;
+  found.unit = block_of_best + k;
   return found;
 }
 
