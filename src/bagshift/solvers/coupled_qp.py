@@ -238,6 +238,11 @@ def solve_coupled(
     -------
     CoupledResult
 
+    Raises
+    ------
+    ValueError
+        When `tol` is not positive or `start` does not fit the problem.
+
     Examples
     --------
     >>> import numpy as np
@@ -261,11 +266,9 @@ def solve_coupled(
     limit = max(_LEAST_ITERATION_LIMIT, _ITERATIONS_PER_UNIT * m) if max_iter < 0 else max_iter
     if start is not None:
         start = _to_vector("start", start, m)
-    if not problem.has_two_machines:
-        return _solve_one_machine(problem, tol, limit, start)
-    if problem.coupling == 0:
+    if problem.has_two_machines and problem.coupling == 0:
         return _solve_apart(problem, tol, limit, start)
-    return _solve_together(problem, tol, limit, start)
+    return _solve_whole(problem, tol, limit, start)
 
 
 _STATUS_NAMES = {
@@ -275,40 +278,23 @@ _STATUS_NAMES = {
 }
 
 
-def _solve_together(
+def _solve_whole(
     problem: CoupledProblem, tol: float, limit: int, start: Array | None
 ) -> CoupledResult:
-    within, across = coupling_weights(problem.coupling)
-    solution = _run_core(
-        problem, slice(None), problem.n_source, (within, across), tol, limit, start
-    )
+    """All units in one program: two coupled machines, or only one."""
+    n_source = problem.n_source if problem.has_two_machines else 0
+    weights = coupling_weights(problem.coupling if n_source else 0.0)
+    solution = _run_core(problem, slice(None), n_source, weights, tol, limit, start)
     shift = solution.intercept_shift
     low, high = solution.intercept_low, solution.intercept_high
     return _make_result(
         problem,
         tol,
         [solution],
-        weights=(within, across),
+        weights=weights,
         dual=solution.dual,
         intercepts=(solution.intercept, solution.intercept + shift),
         intervals=((low, high), (low + shift, high + shift)),
-    )
-
-
-def _solve_one_machine(
-    problem: CoupledProblem, tol: float, limit: int, start: Array | None
-) -> CoupledResult:
-    weights = coupling_weights(0.0)
-    solution = _run_core(problem, slice(None), 0, weights, tol, limit, start)
-    interval = (solution.intercept_low, solution.intercept_high)
-    return _make_result(
-        problem,
-        tol,
-        [solution],
-        weights=weights,
-        dual=solution.dual,
-        intercepts=(solution.intercept, solution.intercept),
-        intervals=(interval, interval),
     )
 
 
