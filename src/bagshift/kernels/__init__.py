@@ -10,8 +10,9 @@ tiles and ``K`` is never held.
 """
 
 from bagshift.kernels._expansion import decision_values, linear_weights
-from bagshift.kernels._functions import Kernel, resolve_kernel
-from bagshift.kernels._memory import free_memory, require_memory
+from bagshift.kernels._functions import Kernel
+from bagshift.kernels._memory import free_memory, require_gram, require_memory
+from bagshift.kernels._parameters import resolve_kernel
 from bagshift.kernels._units import unit_cross, unit_gram
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "decision_values",
     "free_memory",
     "linear_weights",
+    "require_gram",
     "require_memory",
     "resolve_kernel",
     "unit_cross",

@@ -7,12 +7,61 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import DTypeLike
+
 from bagshift.exceptions import KernelMemoryError
 
 GIB = 2**30
 
+# Files of a control group: the limit, the use, and the entry of memory.stat that tells how much
+# of the use is idle file cache.
+VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+VERSION_2 = ("memory.max", "memory.current", "inactive_file")
 
-def require_memory(n_bytes: int, what: str, ways_out: str) -> None:
+
+def require_gram(n_source: int, n_units: int, dtype: DTypeLike) -> None:
+    """Raise when the kernel matrix of source rows and bags does not fit into free memory.
+
+    Parameters
+    ----------
+    n_source, n_units : int
+        Source rows and bags (labelled target rows count as bags of one).
+    dtype : dtype
+        float64 or float32.
+
+    Raises
+    ------
+    KernelMemoryError
+        Names the size of the matrix, the free memory, and what makes the matrix smaller.
+    """
+    itemsize = np.dtype(dtype).itemsize
+    fewer = "source rows" if n_source >= n_units else "bags"
+    way_out = f"train on a sample of the {fewer}"
+    if itemsize > np.dtype(np.float32).itemsize:
+        way_out += ", or use float32 features, which halves the matrix"
+    require_memory(
+        (n_source + n_units) ** 2 * itemsize,
+        f"A kernel matrix over {_count(n_source, n_units)}",
+        way_out,
+    )
+
+
+def require_cross(n_rows: int, n_source: int, n_units: int, dtype: DTypeLike) -> None:
+    """Raise when the kernel matrix of other rows with the units does not fit."""
+    require_memory(
+        n_rows * (n_source + n_units) * np.dtype(dtype).itemsize,
+        f"A kernel matrix of {n_rows:,} rows with {_count(n_source, n_units)}",
+        "take fewer rows at a time",
+    )
+
+
+def _count(n_source: int, n_units: int) -> str:
+    named = [(n_source, "source row"), (n_units, "bag")]
+    return " and ".join(f"{n:,} {word}{'' if n == 1 else 's'}" for n, word in named if n > 0)
+
+
+def require_memory(n_bytes: int, what: str, way_out: str) -> None:
     """Raise before an array that does not fit into free memory is made.
 
     Nothing is refused where the free memory cannot be found out.
@@ -22,9 +71,9 @@ def require_memory(n_bytes: int, what: str, ways_out: str) -> None:
     n_bytes : int
         Size of the array in bytes.
     what : str
-        What the array is, the start of the message: "A kernel matrix over 10 bags".
-    ways_out : str
-        What to do instead, the end of the message.
+        The array, as the start of the message: "A kernel matrix over 10 bags".
+    way_out : str
+        What to do instead, as the end of the message.
 
     Raises
     ------
@@ -34,8 +83,7 @@ def require_memory(n_bytes: int, what: str, ways_out: str) -> None:
     free = free_memory()
     if free is not None and n_bytes > free:
         raise KernelMemoryError(
-            f"{what} needs {n_bytes / GIB:,.1f} GiB but {free / GIB:,.1f} GiB are free: "
-            f"{ways_out}."
+            f"{what} needs {n_bytes / GIB:,.1f} GiB but {free / GIB:,.1f} GiB are free: {way_out}."
         )
 
 
@@ -70,15 +118,10 @@ def _group_memory(
         _, controllers, path = line.split(":", 2)
         if controllers == "":
             for folder in _with_parents(root, path):
-                yield _left(folder, "memory.max", "memory.current", "inactive_file")
+                yield _left(folder, *VERSION_2)
         elif "memory" in controllers.split(","):
             for folder in _with_parents(root / "memory", path):
-                yield _left(
-                    folder,
-                    "memory.limit_in_bytes",
-                    "memory.usage_in_bytes",
-                    "total_inactive_file",
-                )
+                yield _left(folder, *VERSION_1)
 
 
 def _with_parents(root: Path, path: str) -> Iterator[Path]:
@@ -89,17 +132,13 @@ def _with_parents(root: Path, path: str) -> Iterator[Path]:
         yield folder
 
 
-def _left(folder: Path, limit_file: str, usage_file: str, cache_key: str) -> int | None:
+def _left(folder: Path, limit_file: str, usage_file: str, cache_entry: str) -> int | None:
     limit, usage = _number(folder / limit_file), _number(folder / usage_file)
     if limit is None or usage is None:
         return None
     # Idle file cache counts as used, but gives way to new arrays.
-    cache = [
-        line.split()[1]
-        for line in _lines(folder / "memory.stat")
-        if line.startswith(cache_key + " ")
-    ]
-    return limit - usage + (int(cache[0]) if cache else 0)
+    statistics = dict(line.split(maxsplit=1) for line in _lines(folder / "memory.stat"))
+    return limit - usage + int(statistics.get(cache_entry, 0))
 
 
 def _number(path: Path) -> int | None:

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pieces of the data that fit into a tile, and the averages of their rows over units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
+
+from bagshift.kernels._functions import Rows
+from bagshift.kernels._tiles import in_double, kernel_dtype, tiles
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows of a matrix and the consecutive units that they belong to.
+
+    Attributes
+    ----------
+    X : {ndarray, CSR} of shape (n_all_rows, n_features)
+        Matrix that holds the rows.
+    order : int ndarray of shape (n_rows,)
+        Which of its rows they are, sorted by unit.
+    columns : int ndarray of shape (n_rows,)
+        Columns of these rows in a precomputed kernel matrix.
+    units : slice
+        Positions of the units in the matrix of units.
+    mean : CSR of shape (n_units, n_rows), or None
+        Weight of each row in the mean of its unit; None when every row is a unit. The weights of
+        a unit that lies in several pieces add up to one over all of them.
+    """
+
+    X: Rows
+    order: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    units: slice
+    mean: Any = None
+
+    def rows(self) -> Rows:
+        """Return the rows, as a view where they lie next to each other."""
+        if (np.diff(self.order) == 1).all():
+            return self.X[self.order[0] : self.order[-1] + 1]
+        return self.X[self.order]
+
+    def average(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Turn one row of values per row into one row per unit."""
+        if self.mean is None:
+            return values
+        averaged: NDArray[Any] = self.mean @ values
+        return averaged
+
+
+def plain_pieces(X: Rows | None, tile_rows: int, first_unit: int = 0) -> list[Piece]:
+    """Cut rows that are units of their own."""
+    if X is None:
+        return []
+    order = np.arange(X.shape[0])
+    return [
+        Piece(X, order[t], order[t], slice(first_unit + t.start, first_unit + t.stop))
+        for t in tiles(len(order), tile_rows)
+    ]
+
+
+def unit_pieces(
+    X: Rows | None,
+    unit_of_row: NDArray[Any],
+    n_units: int,
+    first_unit: int,
+    tile_rows: int,
+    dtype: DTypeLike,
+) -> list[Piece]:
+    """Sort rows by unit and cut them; a unit may lie in several pieces."""
+    sizes = _unit_sizes(unit_of_row, n_units)
+    order = np.argsort(unit_of_row, kind="stable")[len(unit_of_row) - int(sizes.sum()) :]
+    pieces = []
+    for tile in tiles(len(order), tile_rows):
+        rows = order[tile]
+        units = unit_of_row[rows]
+        first, stop = int(units[0]), int(units[-1]) + 1
+        weights = (1.0 / sizes[units]).astype(dtype)
+        borders = np.searchsorted(units, np.arange(first, stop + 1))
+        mean = sparse.csr_array(
+            (weights, np.arange(len(rows)), borders), shape=(stop - first, len(rows))
+        )
+        position = slice(first_unit + first, first_unit + stop)
+        pieces.append(Piece(X, rows, first_unit + rows, position, mean))
+    return pieces
+
+
+def mean_pieces(
+    X: Rows, unit_of_row: NDArray[Any], n_units: int, first_unit: int, tile_rows: int
+) -> list[Piece]:
+    """Average the rows of each unit, in double precision, and cut the means."""
+    pieces = unit_pieces(X, unit_of_row, n_units, 0, tile_rows, np.float64)
+    parts = [piece.mean @ in_double(piece.rows()) for piece in pieces]
+    units = np.concatenate([np.arange(p.units.start, p.units.stop) for p in pieces])
+    ones = np.ones(len(units))
+    join = sparse.csr_array((ones, (units, np.arange(len(units)))), shape=(n_units, len(units)))
+    stacked = sparse.vstack(parts, format="csr") if sparse.issparse(X) else np.vstack(parts)
+    means = (join @ stacked).astype(kernel_dtype(X), copy=False)
+    return plain_pieces(means, tile_rows, first_unit)
+
+
+def _unit_sizes(unit_of_row: NDArray[Any], n_units: int) -> NDArray[np.int64]:
+    if unit_of_row.size and (unit_of_row.min() < -1 or unit_of_row.max() >= n_units):
+        raise ValueError(f"unit_of_row must hold -1 or a number below n_units={n_units}.")
+    sizes = np.bincount(unit_of_row[unit_of_row >= 0], minlength=n_units)
+    if (sizes == 0).any():
+        raise ValueError(f"Unit {int(np.argmin(sizes))} has no target rows.")
+    return sizes
