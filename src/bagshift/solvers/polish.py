@@ -164,9 +164,7 @@ def _longest_step(
     return (1.0, None) if reach[first] >= 1 else (max(float(reach[first]), 0.0), first)
 
 
-def _stops(
-    problem: CoupledProblem, values: Array, free: NDArray[np.intp]
-) -> tuple[Array, Array]:
+def _stops(problem: CoupledProblem, values: Array, free: NDArray[np.intp]) -> tuple[Array, Array]:
     """Return the bounds of the piece of the objective that each variable is on."""
     low, high = problem.lower[free], problem.upper[free]
     has_kink = problem.half_widths[free] > 0

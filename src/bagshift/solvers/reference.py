@@ -83,8 +83,10 @@ def solve_reference(
             break
         up, down = pair
         step = _best_step(problem, matrix, dual, up, down)
-        dual[up] += step
-        dual[down] -= step
+        # The last bits must not leave a variable just inside its bound.
+        up_room, down_room = problem.upper[up] - dual[up], dual[down] - problem.lower[down]
+        dual[up] = dual[up] + step if step < up_room else problem.upper[up]
+        dual[down] = dual[down] - step if step < down_room else problem.lower[down]
     return dual
 
 
