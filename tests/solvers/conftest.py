@@ -3,6 +3,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+
 from bagshift.solvers import CoupledProblem
 
 
@@ -34,7 +35,7 @@ class LinearTask:
 
 
 def _make_task(seed, *, n_source=24, n_bags=6, n_features=3):
-    """Unequal bags of 1 to 8 rows, the first without positives and the second without negatives."""
+    """Bags of 1 to 8 rows, the first without positives, the second without negatives."""
     rng = np.random.default_rng(seed)
     labels = rng.choice([-1.0, 1.0], size=n_source)
     labels[:2] = 1.0, -1.0

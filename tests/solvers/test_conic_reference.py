@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import cvxpy as cp
 import numpy as np
 import pytest
+
 from bagshift.solvers import solve_coupled
 
 COUPLINGS = (2.0**-6, 1.0, 2.0**11)

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from bagshift.solvers import CoupledProblem, solve_coupled
 from bagshift.solvers.reference import solve_reference
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bagshift.solvers import solve_coupled
 from sklearn.svm import SVC, SVR
+
+from bagshift.solvers import solve_coupled
 
 EXACT = 1e-9
 

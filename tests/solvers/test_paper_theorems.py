@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+
 from bagshift.solvers import coupling_weights, solve_coupled
 from bagshift.solvers.reference import beta_dual
 
