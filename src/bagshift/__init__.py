@@ -1,1 +1,93 @@
-"""Classify individuals from group shares, helped by labelled history."""
+# SPDX-License-Identifier: BSD-3-Clause
+"""Classify individuals from group shares, helped by labelled history of a similar domain.
+
+The names below are the public interface; everything else may move. They are imported on first
+use, so that ``bagshift --help`` need not wait for scikit-learn.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bagshift.bags import Bags
+    from bagshift.domains import stack_domains
+    from bagshift.estimators import TGPLM, InverseCalibrationSVM, SourceSVM, get_bag_tags
+    from bagshift.exceptions import (
+        BagError,
+        BagWarning,
+        KernelMemoryError,
+        ModelFileError,
+        PositiveClassWarning,
+        SourceScaleWarning,
+        TableError,
+    )
+    from bagshift.model_selection import (
+        BagKFold,
+        BagShuffleSplit,
+        LeaveOneBagOut,
+        RepeatedBagKFold,
+        bag_cross_val_predict,
+        path_search,
+    )
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "TGPLM",
+    "BagError",
+    "BagKFold",
+    "BagShuffleSplit",
+    "BagWarning",
+    "Bags",
+    "InverseCalibrationSVM",
+    "KernelMemoryError",
+    "LeaveOneBagOut",
+    "ModelFileError",
+    "PositiveClassWarning",
+    "RepeatedBagKFold",
+    "SourceSVM",
+    "SourceScaleWarning",
+    "TableError",
+    "bag_cross_val_predict",
+    "get_bag_tags",
+    "path_search",
+    "stack_domains",
+]
+
+_HOMES = {
+    "bags": ["Bags"],
+    "domains": ["stack_domains"],
+    "estimators": ["TGPLM", "InverseCalibrationSVM", "SourceSVM", "get_bag_tags"],
+    "exceptions": [
+        "BagError",
+        "BagWarning",
+        "KernelMemoryError",
+        "ModelFileError",
+        "PositiveClassWarning",
+        "SourceScaleWarning",
+        "TableError",
+    ],
+    "model_selection": [
+        "BagKFold",
+        "BagShuffleSplit",
+        "LeaveOneBagOut",
+        "RepeatedBagKFold",
+        "bag_cross_val_predict",
+        "path_search",
+    ],
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return import_module(f"bagshift.{name}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'bagshift' has no attribute {name!r}")
+    value = getattr(import_module(f"bagshift.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_HOMES})

@@ -1,1 +1,9 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Classifiers, one method a file."""
 
+from bagshift.estimators._base import BagTags, get_bag_tags
+from bagshift.estimators.inverse_calibration_svm import InverseCalibrationSVM
+from bagshift.estimators.source_svm import SourceSVM
+from bagshift.estimators.tgplm import TGPLM
+
+__all__ = ["TGPLM", "BagTags", "InverseCalibrationSVM", "SourceSVM", "get_bag_tags"]

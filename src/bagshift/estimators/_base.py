@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What every classifier of the library shares: outputs, scores and tags."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from bagshift.bags import Bags
+from bagshift.metrics import share_error
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class BagTags:
+    """What a classifier can make use of.
+
+    Attributes
+    ----------
+    uses_source : bool
+        Learns from labelled history given as ``source``.
+    needs_source : bool
+        Cannot learn from bags without it.
+    uses_bags : bool
+        Learns from shares.
+    transductive : bool
+        Speaks only about the target rows it was fitted on.
+    """
+
+    uses_source: bool = False
+    needs_source: bool = False
+    uses_bags: bool = True
+    transductive: bool = False
+
+
+@dataclass(slots=True)
+class ClassifierTags(Tags):
+    """scikit-learn's tags and, as ``bag_tags``, our own."""
+
+    bag_tags: BagTags | None = None
+
+
+def get_bag_tags(estimator: Any) -> BagTags:
+    """Return the :class:`BagTags` of an estimator; a Pipeline answers for its last step.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One of this library, or a Pipeline that ends in one.
+
+    Returns
+    -------
+    BagTags
+    """
+    steps = getattr(estimator, "steps", None)
+    tags = get_tags(steps[-1][1] if steps else estimator)
+    return getattr(tags, "bag_tags", None) or BagTags(uses_bags=False)
+
+
+class BagClassifier(ClassifierMixin, BaseEstimator):
+    """Base of all classifiers: one score per row decides label, probability and error.
+
+    Subclasses implement ``fit`` and ``_scores`` and describe themselves in ``_bag_tags``.
+    """
+
+    @abstractmethod
+    def _scores(self, X: Any) -> Floats:
+        """Return the decision values of validated rows; shape (n_rows,)."""
+
+    @abstractmethod
+    def _bag_tags(self) -> BagTags:
+        """Return what this classifier can make use of."""
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the score of every row; positive values mean ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_features)
+            Dense or CSR rows, or a frame with the columns seen in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+        return self._scores(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return a label for every row; a score of exactly zero gives ``classes_[0]``.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        is_positive = self.decision_function(X) > 0
+        return np.asarray(self.classes_[is_positive.astype(np.intp)])
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Return accuracy on labels, or 1 - share error on bags.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_features)
+            Rows to classify.
+        y : labels of shape (n_rows,) or Bags
+            True labels, or bags with known shares; source rows inside bags are left out.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows, with labels only.
+
+        Returns
+        -------
+        float
+            Greater is better. On bags it is one minus the size-weighted mean of
+            \\|predicted share - given share\\|, which says nothing about which rows of a bag are
+            right.
+
+        Raises
+        ------
+        BagError
+            When a bag was cut, or no row is in a bag.
+        """
+        if not isinstance(y, Bags):
+            return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        if sample_weight is not None:
+            raise ValueError("sample_weight goes with labels; weigh bags in Bags.from_arrays.")
+        return 1.0 - share_error(y, self.decision_function(X) > 0)
+
+    def __sklearn_tags__(self) -> ClassifierTags:
+        tags = super().__sklearn_tags__()
+        own = ClassifierTags(
+            estimator_type=tags.estimator_type,
+            target_tags=tags.target_tags,
+            transformer_tags=tags.transformer_tags,
+            classifier_tags=tags.classifier_tags,
+            regressor_tags=tags.regressor_tags,
+            array_api_support=tags.array_api_support,
+            no_validation=tags.no_validation,
+            non_deterministic=tags.non_deterministic,
+            requires_fit=tags.requires_fit,
+            _skip_test=tags._skip_test,
+            input_tags=tags.input_tags,
+            bag_tags=self._bag_tags(),
+        )
+        own.classifier_tags.multi_class = False
+        own.input_tags.sparse = True
+        return own
+
+
+class InverseCalibratedProbabilities:
+    """Probabilities of machines whose scores are logits by construction.
+
+    Inverse calibration fits scores to logit(share), so sigma(score) is the probability (methods
+    1.2; the paper's A = 1, B = 0).
+    """
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each class for every row.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+            Columns in the order of ``classes_``; the larger one is the predicted class.
+        """
+        score = self.decision_function(X)  # type: ignore[attr-defined]
+        positive = expit(score / self._score_scale())
+        # sigma rounds the tiniest scores to one half; keep the side that predict takes.
+        positive = np.where(score > 0, np.maximum(positive, np.nextafter(0.5, 1.0)), positive)
+        return np.column_stack([1.0 - positive, positive])
+
+    def _score_scale(self) -> float:
+        return 1.0

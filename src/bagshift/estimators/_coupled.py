@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kernel machine behind TGPLM, IC-SVM and the source SVM.
+
+All three solve the coupled quadratic program of :mod:`bagshift.solvers` over units (source rows,
+bags, labelled target rows) and differ only in which units they use and what they ask of them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils.extmath import safe_sparse_dot
+
+from bagshift.estimators._base import BagClassifier, ClassifierTags
+from bagshift.estimators._training import TrainingData, read_training
+from bagshift.kernels import Kernel, decision_values, resolve_kernel, unit_gram
+from bagshift.solvers import CoupledProblem, CoupledResult, solve_coupled
+from bagshift.solvers.polish import polish
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The loss terms of a group of units, as the dual sees them.
+
+    Attributes
+    ----------
+    targets : ndarray of shape (n_units,)
+        Label (-1 or +1) of a hinge unit, wanted score of a bag.
+    half_widths : ndarray of shape (n_units,)
+        Half width of the tube around the wanted score; 0 on hinge units.
+    lower, upper : ndarray of shape (n_units,)
+        Box of the signed dual variable.
+    """
+
+    targets: Floats
+    half_widths: Floats
+    lower: Floats
+    upper: Floats
+
+
+def hinge_loss(signs: Floats, cost: Floats) -> Loss:
+    """Return the hinge loss: score times label at least one, at ``cost`` per unit of slack."""
+    return Loss(
+        targets=signs,
+        half_widths=np.zeros(len(signs)),
+        lower=np.where(signs > 0, 0.0, -cost),
+        upper=np.where(signs > 0, cost, 0.0),
+    )
+
+
+def tube_loss(centres: Floats, half_widths: Floats, cost: Floats) -> Loss:
+    """Return the tube loss: score within the tube, at ``cost`` per unit of slack."""
+    return Loss(targets=centres, half_widths=half_widths, lower=-cost, upper=cost)
+
+
+def coupled_problem(
+    gram: NDArray[Any], source: Loss, target: list[Loss], coupling: float
+) -> CoupledProblem:
+    """Assemble the dual problem; units stand in the order source, then the target's groups."""
+    losses = [source, *target]
+    return CoupledProblem(
+        gram=gram,
+        n_source=len(source.targets),
+        targets=np.concatenate([loss.targets for loss in losses]),
+        half_widths=np.concatenate([loss.half_widths for loss in losses]),
+        lower=np.concatenate([loss.lower for loss in losses]),
+        upper=np.concatenate([loss.upper for loss in losses]),
+        coupling=coupling,
+    )
+
+
+class CoupledMachine(BagClassifier):
+    """Kernel machine trained by the coupled quadratic program.
+
+    Subclasses say in ``_problem`` which loss each unit has, and in ``_select`` which part of the
+    training data they use.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions({"linear", "rbf", "poly", "precomputed"}), callable],
+        "gamma": [StrOptions({"scale", "paper"}), Interval(Real, 0.0, None, closed="neither")],
+        "degree": [Interval(Integral, 1, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "max_iter": [Interval(Integral, -1, None, closed="left")],
+    }
+
+    @abstractmethod
+    def _problem(self, data: TrainingData, gram: NDArray[Any]) -> CoupledProblem:
+        """Return the dual problem of this machine on the units of ``data``."""
+
+    def _select(self, data: TrainingData) -> TrainingData:
+        """Return the part of the training data that this machine uses."""
+        return data
+
+    def _finish(self, data: TrainingData) -> None:
+        """Complete a fitted machine with what else the training data say."""
+
+    def fit(
+        self, X: Any, y: Any, *, source: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Train the machine.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_features)
+            Target rows, dense or CSR; or both domains stacked by :func:`bagshift.stack_domains`.
+        y : Bags or array-like of shape (n_rows,)
+            Bags of the rows; plain labels make it an ordinary supervised machine.
+        source : tuple, optional
+            ``(X, y)`` or ``(X, y, sample_weight)``: labelled history with the same columns.
+        sample_weight : array-like of shape (n_rows,), optional
+            Factors on the loss of each row, with plain labels only.
+
+        Returns
+        -------
+        self
+            The fitted machine.
+
+        Raises
+        ------
+        BagError
+            When a bag was cut, for example by a plain KFold.
+        KernelMemoryError
+            When the kernel matrix would not fit into memory; raised before it is allocated.
+        ValueError
+            When the arguments do not fit together.
+        """
+        validate_parameter_constraints(
+            self._parameter_constraints, self.get_params(deep=False), type(self).__name__
+        )
+        given = read_training(self, X, y, source=source, sample_weight=sample_weight)
+        data = self._select(given)
+        kernel = self._kernel(data)
+        gram = unit_gram(
+            kernel, data.X_source, data.X_target, data.unit_of_row, data.n_target_units
+        )
+        problem = self._problem(data, gram)
+        result = polish(problem, solve_coupled(problem, tol=self.tol, max_iter=self.max_iter))
+        self._store(data, kernel, result)
+        self._finish(given)
+        return self
+
+    def _kernel(self, data: TrainingData) -> Kernel:
+        return resolve_kernel(
+            self.kernel,
+            self.gamma,
+            self.degree,
+            self.coef0,
+            data.X_source,
+            data.X_target,
+            weights=data.row_weight,
+        )
+
+    def _store(self, data: TrainingData, kernel: Kernel, result: CoupledResult) -> None:
+        """Turn the dual solution into fitted attributes."""
+        self.classes_ = data.classes
+        self.positive_class_ = data.classes[1]
+        self.kernel_ = kernel
+        self.n_iter_ = result.n_iter
+        self.objective_ = result.objective
+        self.dual_gap_ = result.dual_gap
+        self.converged_ = result.converged
+        self.intercept_interval_ = result.intercept_interval
+        self.intercept_ = np.array([result.intercept_target])
+        coefficients = {"": row_coefficients(result.target_coefficients, data)}
+        if data.n_source:
+            self.source_intercept_ = np.array([result.intercept_source])
+            coefficients["source_"] = row_coefficients(result.source_coefficients, data)
+        self._store_expansion(data, coefficients)
+        if not result.converged:
+            warnings.warn(
+                f"The solver stopped after {result.n_iter} iterations with a duality gap of "
+                f"{result.dual_gap:.3g}; raise max_iter, or scale the features.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _store_expansion(self, data: TrainingData, coefficients: dict[str, Floats]) -> None:
+        """Store weights (linear), or coefficients with their support rows (other kernels)."""
+        if self.kernel_.name == "precomputed":
+            for prefix, values in coefficients.items():
+                setattr(self, f"{prefix}dual_coef_", self._by_column(data, values))
+            return
+        used = np.flatnonzero(np.any([c != 0 for c in coefficients.values()], axis=0))
+        rows = take_rows(data.X_source, data.X_target, used)
+        if self.kernel_.name == "linear":
+            for prefix, values in coefficients.items():
+                weights = safe_sparse_dot(values[None, used], rows, dense_output=True)
+                setattr(self, f"{prefix}coef_", np.asarray(weights, dtype=np.float64))
+            return
+        self.support_vectors_ = rows
+        for prefix, values in coefficients.items():
+            setattr(self, f"{prefix}dual_coef_", values[None, used])
+
+    def _by_column(self, data: TrainingData, coefficients: Floats) -> Floats:
+        """Return coefficients in the order of the given kernel matrix's columns."""
+        by_column = np.zeros((1, self.n_features_in_))
+        order = data.column_order
+        columns = np.arange(len(coefficients)) if order is None else order[: len(coefficients)]
+        by_column[0, columns] = coefficients
+        return by_column
+
+    def _scores(self, X: Any) -> Floats:
+        return self._expansion(X, "") + float(self.intercept_[0])
+
+    def _expansion(self, X: Any, prefix: str) -> Floats:
+        if self.kernel_.name == "linear":
+            scores = safe_sparse_dot(X, getattr(self, f"{prefix}coef_").T, dense_output=True)
+            return np.asarray(scores, dtype=np.float64).ravel()
+        coefficients = getattr(self, f"{prefix}dual_coef_")[0]
+        if self.kernel_.name == "precomputed":
+            scores = safe_sparse_dot(X, coefficients, dense_output=True)
+            return np.asarray(scores, dtype=np.float64)
+        return decision_values(self.kernel_, X, self.support_vectors_, coefficients)
+
+    def __sklearn_tags__(self) -> ClassifierTags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+
+def row_coefficients(unit_coefficients: Floats, data: TrainingData) -> Floats:
+    """Spread the coefficient of every unit over the rows whose mean it is.
+
+    Parameters
+    ----------
+    unit_coefficients : ndarray of shape (n_source + n_target_units,)
+        Expansion of a decision function on units.
+    data : TrainingData
+        The rows behind the units.
+
+    Returns
+    -------
+    ndarray of shape (n_source + n_target,)
+        Expansion of the same function on rows.
+    """
+    source = unit_coefficients[: data.n_source]
+    target = unit_coefficients[data.n_source :]
+    unit_of_row = data.unit_of_row
+    in_unit = unit_of_row >= 0
+    size = np.bincount(unit_of_row[in_unit], minlength=len(target))
+    rows = np.zeros(len(unit_of_row))
+    rows[in_unit] = (target / np.maximum(size, 1))[unit_of_row[in_unit]]
+    return np.concatenate([source, rows])
+
+
+def take_rows(X_source: Any, X_target: Any, rows: NDArray[np.intp]) -> Any:
+    """Return rows of the two domains stacked, without stacking all of them first."""
+    n_source = 0 if X_source is None else X_source.shape[0]
+    parts = []
+    if X_source is not None:
+        parts.append(X_source[rows[rows < n_source]])
+    if X_target is not None:
+        parts.append(X_target[rows[rows >= n_source] - n_source])
+    if len(parts) == 1:
+        return parts[0]
+    if sparse.issparse(parts[0]) or sparse.issparse(parts[1]):
+        return sparse.vstack(parts, format="csr")
+    return np.vstack(parts)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Notice when source and target features are on different scales."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bagshift.exceptions import SourceScaleWarning
+
+# Real domains differ by shifts of a few standard deviations; a forgotten scaler by factors.
+_LARGEST_RATIO = 10.0
+_LARGEST_SHIFT = 5.0
+
+
+def warn_if_scales_differ(X_source: Any, X_target: Any) -> None:
+    """Warn when the two domains look as if only one of them went through a scaler.
+
+    A step before an estimator in a Pipeline transforms X but not ``source``; the median column
+    then differs by its spread (more than tenfold) or by its centre (more than five standard
+    deviations).
+
+    Parameters
+    ----------
+    X_source, X_target : ndarray or sparse matrix of shape (n_rows, n_features)
+        Features of the two domains.
+
+    Warns
+    -----
+    SourceScaleWarning
+        Naming the usual cause and its cure.
+    """
+    if not _scales_differ(X_source, X_target):
+        return
+    warnings.warn(
+        "Source and target features are on different scales, as happens when a Pipeline step "
+        "transforms X but not source; stack both domains first: "
+        "Xa, ya = stack_domains(source=(X_source, y_source), target=(X, bags)).",
+        SourceScaleWarning,
+        stacklevel=4,
+    )
+
+
+def _scales_differ(X_source: Any, X_target: Any) -> bool:
+    if min(X_source.shape[0], X_target.shape[0]) < 2:
+        return False
+    if sparse.issparse(X_source) or sparse.issparse(X_target):
+        source, target = _typical_entry(X_source), _typical_entry(X_target)
+        return source > 0 and target > 0 and _ratio(source, target) > _LARGEST_RATIO
+    spread_source, spread_target = X_source.std(axis=0), X_target.std(axis=0)
+    varies = (spread_source > 0) & (spread_target > 0)
+    if not np.any(varies):
+        return False
+    spread_source, spread_target = spread_source[varies], spread_target[varies]
+    shift = np.abs(X_source.mean(axis=0) - X_target.mean(axis=0))[varies]
+    shift = shift / (spread_source + spread_target)
+    ratio = np.maximum(spread_source / spread_target, spread_target / spread_source)
+    return bool(np.median(ratio) > _LARGEST_RATIO or np.median(shift) > _LARGEST_SHIFT)
+
+
+def _typical_entry(X: Any) -> float:
+    """Return the mean absolute value of the entries that are not zero."""
+    values = np.abs(X.data if sparse.issparse(X) else X[X != 0])
+    return float(values.mean()) if values.size else 0.0
+
+
+def _ratio(first: float, second: float) -> float:
+    return max(first / second, second / first)

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Read what ``fit`` was given into the units that the machines learn from.
+
+A *unit* is one term of the loss: a labelled source row, a bag (through the mean of its rows'
+features) or a labelled target row. Everything after this module sees units only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from bagshift.bags import Bags
+from bagshift.domains import split_domains
+from bagshift.estimators._scale import warn_if_scales_differ
+from bagshift.labels import resolve_classes, warn_if_flipped, warn_uninformative
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Validated training data of one fit.
+
+    Units are numbered source rows first, then bags, then labelled target rows.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (2,)
+        Negative and positive class.
+    X_source, X_target : matrix of shape (n_source, n_features), (n_target, n_features) or None
+        Features of the two domains.
+    source_signs : ndarray of shape (n_source,)
+        Labels of the source rows, -1 or +1.
+    source_weight : ndarray of shape (n_source,)
+        Factors on the loss of each source row.
+    bags : Bags
+        The bags of the target rows; may hold no bag at all.
+    labelled_rows : ndarray of shape (n_labelled,)
+        Positions of the target rows whose label is known.
+    labelled_signs, labelled_weight : ndarray of shape (n_labelled,)
+        Their labels, -1 or +1, and factors on their loss.
+    column_order : ndarray or None
+        For a precomputed kernel: which column of the given matrix each training row is, source
+        rows first.
+    """
+
+    classes: NDArray[Any]
+    X_source: Any
+    X_target: Any
+    source_signs: Floats
+    source_weight: Floats
+    bags: Bags
+    labelled_rows: NDArray[np.intp]
+    labelled_signs: Floats
+    labelled_weight: Floats
+    column_order: NDArray[np.intp] | None = None
+
+    @property
+    def n_source(self) -> int:
+        """Number of source rows."""
+        return len(self.source_signs)
+
+    @property
+    def n_target_units(self) -> int:
+        """Number of bags and labelled target rows together."""
+        return self.bags.n_bags + len(self.labelled_rows)
+
+    @property
+    def unit_of_row(self) -> NDArray[np.intp]:
+        """Target unit that each target row belongs to, -1 for none; shape (n_target,)."""
+        units = self.bags.bag_index.astype(np.intp)
+        units[self.labelled_rows] = self.bags.n_bags + np.arange(len(self.labelled_rows))
+        return units
+
+    @property
+    def row_weight(self) -> Floats:
+        """Weight of every row, source rows first; shape (n_source + n_target,)."""
+        target = np.ones(len(self.bags))
+        target[self.labelled_rows] = self.labelled_weight
+        return np.concatenate([self.source_weight, target])
+
+    def source_as_labelled(self) -> TrainingData:
+        """Return the source alone, as the labelled rows of an ordinary supervised machine."""
+        nothing = np.empty(0)
+        return replace(
+            self,
+            X_source=None,
+            X_target=self.X_source,
+            source_signs=nothing,
+            source_weight=nothing,
+            bags=Bags.unlabelled(self.n_source),
+            labelled_rows=np.arange(self.n_source),
+            labelled_signs=self.source_signs,
+            labelled_weight=self.source_weight,
+        )
+
+
+def read_training(
+    estimator: Any, X: Any, y: Any, *, source: Any = None, sample_weight: ArrayLike | None = None
+) -> TrainingData:
+    """Validate the arguments of ``fit`` and sort them into units.
+
+    Parameters
+    ----------
+    estimator : BagClassifier
+        Receives ``n_features_in_`` and ``feature_names_in_``.
+    X : matrix of shape (n_rows, n_features)
+        Target rows, or source and target rows stacked by :func:`bagshift.stack_domains`.
+    y : Bags, labels of shape (n_rows,) or None
+        Bags of the rows; plain labels make an ordinary supervised problem.
+    source : tuple, optional
+        ``(X, y)`` or ``(X, y, sample_weight)`` of labelled history.
+    sample_weight : array-like of shape (n_rows,), optional
+        Only together with plain labels.
+
+    Returns
+    -------
+    TrainingData
+
+    Raises
+    ------
+    ValueError
+        When the arguments do not fit together or hold values that cannot be used.
+    """
+    if y is None and source is not None:
+        y = Bags.unlabelled(_n_rows(X))
+    if isinstance(y, Bags):
+        if sample_weight is not None:
+            raise ValueError(
+                "sample_weight goes with plain labels only; give bags their weights in "
+                "Bags.from_arrays(weights=...) and source rows theirs in source=(X, y, weight)."
+            )
+        return _read_domains(estimator, X, y, source)
+    if source is not None:
+        raise ValueError(
+            "Plain labels together with source= are ambiguous; put known target labels into "
+            "Bags.unlabelled(n_rows).with_labels(labels), or train on all labelled rows without "
+            "source=."
+        )
+    return _read_labels(estimator, X, y, sample_weight)
+
+
+def signs_of(labels: ArrayLike, classes: NDArray[Any]) -> Floats:
+    """Return +1 where a label is the positive class ``classes[1]``, -1 elsewhere."""
+    return np.where(np.asarray(labels) == classes[1], 1.0, -1.0)
+
+
+def _n_rows(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _validate_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+    return validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+    )
+
+
+def _read_labels(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> TrainingData:
+    """Plain labels: every row is a labelled target row."""
+    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+    check_classification_targets(y)
+    classes = np.unique(y)
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is "
+            f"{type_of_target(y)}."
+        )
+    if len(classes) < 2:
+        raise ValueError(
+            f"The labels hold one class, {classes[0]!r}; two classes are needed to learn from."
+        )
+    weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+    # A row of weight zero must not even move the kernel width: it is as if it were not there.
+    kept = np.flatnonzero(weight > 0)
+    if len(np.unique(y[kept])) < 2:
+        raise ValueError("Rows with a positive sample_weight hold fewer than two classes.")
+    order = np.arange(len(y))[kept] if _is_pairwise(estimator) else None
+    X = X[kept][:, kept] if _is_pairwise(estimator) else X[kept]
+    nothing = np.empty(0)
+    return TrainingData(
+        classes=classes,
+        X_source=None,
+        X_target=X,
+        source_signs=nothing,
+        source_weight=nothing,
+        bags=Bags.unlabelled(len(kept)),
+        labelled_rows=np.arange(len(kept)),
+        labelled_signs=signs_of(y[kept], classes),
+        labelled_weight=weight[kept].astype(np.float64),
+        column_order=order,
+    )
+
+
+def _read_domains(estimator: Any, X: Any, y: Bags, source: Any) -> TrainingData:
+    """Bags, with a source given beside them or stacked into them."""
+    X = _validate_rows(estimator, X, reset=True)
+    if X.shape[0] != len(y):
+        raise ValueError(f"X has {X.shape[0]} rows but the bags describe {len(y)} rows.")
+    if np.any(y.is_source) and source is not None:
+        raise ValueError("These bags already hold source rows (stack_domains); leave source= out.")
+    order = None
+    if np.any(y.is_source):
+        (X_source, labels, weight), X, bags = _split_stacked(estimator, X, y)
+        if _is_pairwise(estimator):
+            order = np.concatenate([np.flatnonzero(y.is_source), np.flatnonzero(~y.is_source)])
+            X_source, X = X_source[:, order], X[:, order]
+    else:
+        bags = y
+        X_source, labels, weight = _read_source(estimator, source)
+    bags.check_whole()
+    classes = resolve_classes(labels, bags)
+    if labels is None:
+        source_signs = np.empty(0)
+    else:
+        source_signs = signs_of(labels, classes)
+        if not _is_pairwise(estimator):
+            warn_if_scales_differ(X_source, X)
+    data = TrainingData(
+        classes=classes,
+        X_source=X_source,
+        X_target=X,
+        source_signs=source_signs,
+        source_weight=np.empty(0) if labels is None else weight,
+        bags=bags,
+        labelled_rows=np.flatnonzero(bags.has_label),
+        labelled_signs=_labelled_signs(bags, classes),
+        labelled_weight=bags.row_weights[bags.has_label].astype(np.float64),
+        column_order=order,
+    )
+    _warn(data)
+    return data
+
+
+def _split_stacked(estimator: Any, X: Any, y: Bags) -> tuple[Any, Any, Bags]:
+    source, X_target, bags = split_domains(X, y)
+    if bags is None or len(bags) == 0:
+        raise ValueError("The stacked rows hold source rows only; target rows are needed too.")
+    return source, X_target, bags
+
+
+def _read_source(estimator: Any, source: Any) -> tuple[Any, Any, Any]:
+    """Return (X, labels, weight) of the ``source`` argument, or three times None."""
+    if source is None:
+        return None, None, None
+    if not isinstance(source, tuple) or len(source) not in (2, 3):
+        raise ValueError(
+            "source must be a tuple (X, y) or (X, y, sample_weight) of labelled rows; "
+            f"got {type(source).__name__}."
+        )
+    X = _validate_rows(estimator, source[0], reset=False)
+    labels = np.asarray(source[1])
+    if isinstance(source[1], Bags) or labels.ndim != 1 or len(labels) != X.shape[0]:
+        raise ValueError(
+            f"The source has {X.shape[0]} rows but its labels have shape {labels.shape}; "
+            "give one label per row."
+        )
+    weight = _check_sample_weight(
+        source[2] if len(source) == 3 else None, X, ensure_non_negative=True
+    )
+    return X, labels, weight.astype(np.float64)
+
+
+def _labelled_signs(bags: Bags, classes: NDArray[Any]) -> Floats:
+    labels = bags.label_values[bags.has_label]
+    unknown = sorted({repr(label) for label in labels if label not in classes})
+    if unknown:
+        raise ValueError(
+            f"Labelled target rows hold {', '.join(unknown)}, which is none of the classes "
+            f"{classes[0]!r} and {classes[1]!r}."
+        )
+    return np.array([1.0 if label == classes[1] else -1.0 for label in labels])
+
+
+def _is_pairwise(estimator: Any) -> bool:
+    return isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
+
+
+def _warn(data: TrainingData) -> None:
+    if data.bags.n_bags:
+        warn_uninformative(data.bags)
+        if data.n_source:
+            warn_if_flipped(float(np.mean(data.source_signs > 0)), data.bags)

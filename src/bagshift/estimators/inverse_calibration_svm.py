@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-3-Clause
+r"""The inverse-calibrated support vector machine (IC-SVM, InvCal).
+
+A support vector regression on bags: the score of a bag's mean feature vector :math:`m_k` is fitted
+to the logit :math:`t_k` of its share [1]_,
+
+.. math::
+
+    \min_{w, b}\ \tfrac12\|w\|^2 + C\sum_k \omega_k\,
+    \bigl[|w^\top m_k + b - t_k| - \varepsilon_k\bigr]_+ ,
+
+whose dual is the target block of the coupled program in :mod:`bagshift.solvers.coupled_qp`. With a
+constant tube it is epsilon-SVR on the bags' mean kernel.
+
+References
+----------
+.. [1] S. Rueping, SVM classifier estimation from group probabilities, ICML 2010.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+
+from bagshift.estimators._base import BagTags, InverseCalibratedProbabilities
+from bagshift.estimators._calibrated import CALIBRATION_CONSTRAINTS, bag_loss
+from bagshift.estimators._coupled import CoupledMachine, coupled_problem, hinge_loss
+from bagshift.estimators._training import TrainingData
+from bagshift.solvers import CoupledProblem
+
+
+class InverseCalibrationSVM(InverseCalibratedProbabilities, CoupledMachine):
+    r"""Support vector machine trained on the shares of bags.
+
+    The problem solved stands in the module :mod:`bagshift.estimators.inverse_calibration_svm`.
+
+    Parameters
+    ----------
+    C : float, default=4.0
+        Cost of a unit of slack of a bag or a labelled row; multiplies a sum.
+    kernel : {"linear", "rbf", "poly", "precomputed"} or callable, default="rbf"
+        Kernel between rows; "precomputed" takes the kernel matrix of the rows.
+    gamma : {"scale", "paper"} or float, default="scale"
+        Coefficient of "rbf" and "poly": 1 / (n_features * X.var()), 1 over the squared mean norm
+        of the rows, or the number given.
+    degree : int, default=3
+        Degree of "poly".
+    coef0 : float, default=0.0
+        Constant of "poly".
+    tube : {"product", "quotient", "constant"}, default="product"
+        Half width of the tube around a bag's logit, from ``epsilon`` = e: e p (1 - p), the width
+        in score of a tolerance e in share, or e itself.
+    epsilon : float, optional
+        Size of the tube; default 0.1 for "product" and "constant", 0.01 for "quotient".
+    clip : {"auto", "bag"} or float, default="auto"
+        Shares are kept this far from 0 and 1 before the logit: "auto" is one over the number of
+        rows but at least 0.001, "bag" is half a row of each bag.
+    bag_weight : {"equal", "size"}, default="equal"
+        Whether every bag costs the same or in proportion to its size.
+    tol : float, default=1e-3
+        The solver stops when the optimality conditions hold within this many units of score.
+    max_iter : int, default=-1
+        Limit on the solver's iterations; -1 is none.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        Negative and positive class; shares are those of the second.
+    positive_class_ : label
+        The class that shares are of.
+    intercept_ : ndarray of shape (1,)
+        Bias.
+    intercept_interval_ : tuple of float
+        All biases that are optimal with the weights found.
+    coef_ : ndarray of shape (1, n_features)
+        Weights, with a linear kernel only.
+    support_vectors_ : matrix of shape (n_support, n_features)
+        Training rows that the decision function is expanded on, with other kernels.
+    dual_coef_ : ndarray of shape (1, n_support)
+        Coefficients on them.
+    kernel_ : Kernel
+        The kernel with its numbers filled in.
+    n_iter_ : int
+        Iterations of the solver.
+    objective_ : float
+        Value of the primal problem.
+    dual_gap_ : float
+        Primal minus dual value; an upper bound on the distance to the optimum.
+    converged_ : bool
+        Whether the solver reached ``tol``.
+    n_features_in_ : int
+        Number of columns seen in ``fit``.
+    feature_names_in_ : ndarray of str
+        Their names, when X was a frame with string names.
+
+    See Also
+    --------
+    TGPLM : The same machine coupled with one for labelled history.
+
+    Notes
+    -----
+    The sign of the machine rests on the bags alone: with few bags of nearly equal shares it may
+    come out reversed. With all shares equal it is a constant, and a warning says so.
+
+    References
+    ----------
+    S. Rueping, SVM classifier estimation from group probabilities, ICML 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagshift import Bags, InverseCalibrationSVM
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    >>> bags = Bags.from_arrays(["a", "a", "b", "b", "c", "c"], {"a": 0.0, "b": 0.5, "c": 1.0})
+    >>> InverseCalibrationSVM(kernel="linear").fit(X, bags).predict(X)
+    array([0, 0, 0, 1, 1, 1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CoupledMachine._parameter_constraints,
+        **CALIBRATION_CONSTRAINTS,
+        "C": [Interval(Real, 0.0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        C: float = 4.0,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        tube: str = "product",
+        epsilon: float | None = None,
+        clip: Any = "auto",
+        bag_weight: str = "equal",
+        tol: float = 1e-3,
+        max_iter: int = -1,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.tube = tube
+        self.epsilon = epsilon
+        self.clip = clip
+        self.bag_weight = bag_weight
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _select(self, data: TrainingData) -> TrainingData:
+        if data.n_source:
+            raise ValueError(
+                "InverseCalibrationSVM learns from bags alone and cannot use source rows; leave "
+                "them out, or use TGPLM."
+            )
+        return data
+
+    def _problem(self, data: TrainingData, gram: NDArray[Any]) -> CoupledProblem:
+        return coupled_problem(
+            gram,
+            hinge_loss(data.source_signs, data.source_weight),
+            [
+                bag_loss(self, data.bags, self.C),
+                hinge_loss(data.labelled_signs, self.C * data.labelled_weight),
+            ],
+            coupling=0.0,
+        )
+
+    def _bag_tags(self) -> BagTags:
+        return BagTags()

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: BSD-3-Clause
+r"""The support vector machine on labelled history alone.
+
+.. math::
+
+    \min_{w, b}\ \tfrac12\|w\|^2 + C\sum_i \omega_i\,[1 - y_i(w^\top\varphi(x_i) + b)]_+
+
+It is the floor that transfer has to beat. Its dual is a block of the coupled program in
+:mod:`bagshift.solvers.coupled_qp`; the solution is that of scikit-learn's ``SVC``.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from bagshift.estimators._base import BagTags
+from bagshift.estimators._coupled import CoupledMachine, coupled_problem, hinge_loss
+from bagshift.estimators._training import TrainingData
+from bagshift.solvers import CoupledProblem
+
+Floats = NDArray[np.float64]
+
+
+class SourceSVM(CoupledMachine):
+    """Support vector machine trained on labelled history, applied to the target.
+
+    The problem solved stands in the module :mod:`bagshift.estimators.source_svm`.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a unit of slack of a row; multiplies a sum.
+    kernel : {"linear", "rbf", "poly", "precomputed"} or callable, default="rbf"
+        Kernel between rows.
+    gamma : {"scale", "paper"} or float, default="scale"
+        Coefficient of "rbf" and "poly": 1 / (n_features * X.var()) of the source, 1 over the
+        squared mean norm of its rows, or the number given.
+    degree : int, default=3
+        Degree of "poly".
+    coef0 : float, default=0.0
+        Constant of "poly".
+    threshold : {None, "prior"}, default=None
+        "prior" shifts the bias so that as many target rows are positive as the bags' shares say
+        in all. It uses no more than the overall share of the target.
+    tol : float, default=1e-3
+        The solver stops when the optimality conditions hold within this many units of score.
+    max_iter : int, default=-1
+        Limit on the solver's iterations; -1 is none.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        Negative and positive class.
+    positive_class_ : label
+        The class that shares are of.
+    intercept_ : ndarray of shape (1,)
+        Bias, the shift for the target's prior included.
+    intercept_interval_ : tuple of float
+        All biases that are optimal with the weights found, before that shift.
+    coef_ : ndarray of shape (1, n_features)
+        Weights, with a linear kernel only.
+    support_vectors_ : matrix of shape (n_support, n_features)
+        Training rows that the decision function is expanded on, with other kernels.
+    dual_coef_ : ndarray of shape (1, n_support)
+        Coefficients on them.
+    kernel_ : Kernel
+        The kernel with its numbers filled in.
+    n_iter_ : int
+        Iterations of the solver.
+    objective_ : float
+        Value of the primal problem.
+    dual_gap_ : float
+        Primal minus dual value; an upper bound on the distance to the optimum.
+    converged_ : bool
+        Whether the solver reached ``tol``.
+    n_features_in_ : int
+        Number of columns seen in ``fit``.
+    feature_names_in_ : ndarray of str
+        Their names, when X was a frame with string names.
+
+    See Also
+    --------
+    TGPLM : The same machine coupled with one for bags.
+    sklearn.svm.SVC : The same machine without bags and source.
+
+    Notes
+    -----
+    Scores of a hinge loss are no logits; the machine offers no probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagshift import Bags, SourceSVM
+    >>> history = np.array([[-1.0], [-0.5], [0.5], [1.0]]), np.array([0, 0, 1, 1])
+    >>> X = np.array([[1.0], [2.0], [3.0], [4.0]])
+    >>> bags = Bags.from_arrays(["a", "a", "b", "b"], {"a": 0.0, "b": 1.0})
+    >>> SourceSVM(kernel="linear").fit(X, bags, source=history).predict(X)
+    array([1, 1, 1, 1])
+    >>> prior = SourceSVM(kernel="linear", threshold="prior")
+    >>> prior.fit(X, bags, source=history).predict(X)
+    array([0, 0, 1, 1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CoupledMachine._parameter_constraints,
+        "C": [Interval(Real, 0.0, None, closed="left")],
+        "threshold": [StrOptions({"prior"}), None],
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        threshold: str | None = None,
+        tol: float = 1e-3,
+        max_iter: int = -1,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.threshold = threshold
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _select(self, data: TrainingData) -> TrainingData:
+        if data.n_source and len(data.labelled_rows):
+            raise ValueError(
+                "SourceSVM learns from the source alone; put labelled target rows into source=."
+            )
+        if data.n_source:
+            return data.source_as_labelled()
+        if not len(data.labelled_rows):
+            raise ValueError("SourceSVM needs labelled history; give it as source=(X, y).")
+        return data
+
+    def _problem(self, data: TrainingData, gram: NDArray[Any]) -> CoupledProblem:
+        return coupled_problem(
+            gram,
+            hinge_loss(data.source_signs, data.source_weight),
+            [hinge_loss(data.labelled_signs, self.C * data.labelled_weight)],
+            coupling=0.0,
+        )
+
+    def _finish(self, data: TrainingData) -> None:
+        if self.threshold is None:
+            return
+        rows = data.bags.rows_in_bags()
+        if len(rows) == 0:
+            raise ValueError('threshold="prior" needs bags with shares; y holds none.')
+        X = data.X_target[rows]
+        if data.column_order is not None:
+            X = X[:, np.argsort(data.column_order)]
+        wanted = round(float(data.bags.positive_shares @ data.bags.rows_per_bag))
+        self.intercept_ = self.intercept_ - threshold_for(self._scores(X), wanted)
+
+    def _bag_tags(self) -> BagTags:
+        return BagTags(uses_source=True, needs_source=True, uses_bags=self.threshold is not None)
+
+
+def threshold_for(scores: Floats, n_positive: int) -> float:
+    """Return a threshold that ``n_positive`` of the scores exceed.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows,)
+        Decision values.
+    n_positive : int
+        How many are to lie above; with ties at the border fewer do.
+
+    Returns
+    -------
+    float
+        Half way between the two scores at the border.
+    """
+    ordered = np.sort(scores)[::-1]
+    if n_positive <= 0:
+        return float(ordered[0])
+    if n_positive >= len(ordered):
+        return float(np.nextafter(ordered[-1], -np.inf))
+    return float(0.5 * (ordered[n_positive - 1] + ordered[n_positive]))

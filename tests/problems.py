@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Small problems that several test modules use."""
+
+import numpy as np
+
+from bagshift import TGPLM, Bags, InverseCalibrationSVM, SourceSVM
+
+
+def two_domains(seed=0, n_source=40, n_bags=12, bag_size=6, n_features=3, gap=1.6):
+    """Return (X, bags, labels, source): target rows in bags and labelled history."""
+    rng = np.random.default_rng(seed)
+    y_source = np.arange(n_source) % 2
+    X_source = rng.normal(size=(n_source, n_features)) + gap * (y_source[:, None] - 0.5)
+    rates = np.linspace(0.05, 0.95, n_bags)[rng.permutation(n_bags)]
+    labels = (rng.random(n_bags * bag_size) < np.repeat(rates, bag_size)).astype(int)
+    X = rng.normal(size=(len(labels), n_features)) + gap * (labels[:, None] - 0.5) + 0.3
+    ids = np.repeat(np.arange(n_bags), bag_size)
+    shares = np.bincount(ids, labels) / bag_size
+    bags = Bags.from_arrays(ids, dict(enumerate(shares)))
+    return X, bags, labels, (X_source, y_source)
+
+
+def machines(**settings):
+    """Return one of every estimator with the source argument that it takes."""
+    return [
+        (TGPLM(**settings), True),
+        (TGPLM(**settings), False),
+        (InverseCalibrationSVM(**settings), False),
+        (SourceSVM(**settings), True),
+        (SourceSVM(threshold="prior", **settings), True),
+    ]
+
+
+def machine_name(case):
+    """Return a test name for one entry of :func:`machines`."""
+    machine, with_source = case
+    suffix = "-prior" if getattr(machine, "threshold", None) else ""
+    return f"{type(machine).__name__}{suffix}-{'source' if with_source else 'alone'}"
