@@ -1,70 +1,84 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The target that every estimator learns from: which bag a row is in, and the bags' shares."""
 
+from __future__ import annotations
+
 import enum
-import html
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NoReturn, Self
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from bagshift._bag_input.ids import canonical_id, is_blank
-from bagshift._bag_input.table import Dropped, read_bag_table
+from bagshift._bags.data import BAG_FIELDS, ROW_FIELDS, BagData
+from bagshift._bags.display import to_html, to_text
+from bagshift._bags.indexing import by_first_appearance, count_rows, invert, look_up, row_numbers
+from bagshift._bags.joining import join_tables
+from bagshift._bags.labels import is_known, read_labels
+from bagshift._bags.table import Dropped, read_bag_table
 from bagshift.exceptions import BagError, name_some
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
-ObjectArray = NDArray[np.object_]
 
 
 class _NoBag(enum.Enum):
-    """The mark of a row in no bag; an enumeration stays itself through pickle."""
+    """The mark of a row in no bag; a member of an enumeration stays itself through pickle."""
 
-    NO_BAG = "no bag"
+    NO_BAG = enum.auto()
 
     def __repr__(self) -> str:
         return "Bags.NO_BAG"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Bags:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Bags(BagData):
     """Bags of target rows and the share of positives in each.
 
-    One object stands for the whole target of a fit: it has as many rows as ``X`` and
-    scikit-learn slices it as it slices ``X``. Build it with `from_arrays`, `unlabelled` or
-    `concatenate`, never by the constructor.
+    One object is the whole target of a fit: it has as many rows as ``X``, and scikit-learn
+    slices it as it slices ``X``. Build it with `from_arrays`, `unlabelled` or `concatenate`,
+    not with the constructor. It never changes.
 
     Attributes
     ----------
     bag_index : ndarray of shape (n_rows,)
-        Position of the row's bag in the bag table; -1 for a row in no bag.
-    ids : ndarray of shape (n_bags,)
-        Bag ids in order of first appearance; only bags that have rows here.
-    positive_shares : ndarray of shape (n_bags,)
-        Share of the positive class in each bag.
-    sizes : ndarray of shape (n_bags,)
-        How many individuals each share speaks about: the declared size, else the rows the bag
-        had when it was built.
-    weights : ndarray of shape (n_bags,)
-        Weight of each bag in a fit; 1 by default.
+        Place of the row's bag in the bag table; -1 for a row in no bag.
     label_values : ndarray of shape (n_rows,)
         Known labels of rows, None where unknown.
     is_source : ndarray of shape (n_rows,)
         Whether the row belongs to the labelled source domain.
     row_weights : ndarray of shape (n_rows,)
         Weights of source rows; 1 elsewhere.
+    ids : ndarray of shape (n_bags,)
+        Ids of the bags that have rows here, in order of first appearance.
+    positive_shares : ndarray of shape (n_bags,)
+        Share of the positive class in each bag.
+    sizes : ndarray of shape (n_bags,)
+        How many individuals each share speaks about: the declared size, else the number of rows
+        the bag was built with.
+    weights : ndarray of shape (n_bags,)
+        Weight of each bag in a fit; 1 by default.
     positive, negative : object
-        The declared labels, None where not declared.
+        The declared labels; None where not declared.
     dropped : Dropped
-        What ``on_unmatched="drop"`` left out.
+        What ``on_unmatched="drop"`` left out when this object was built.
+    shares, counts : ndarray of shape (n_bags, n_classes)
+        Columns negative and positive.
+    rows_per_bag : ndarray of shape (n_bags,)
+        Number of rows here of each bag.
+    has_label : ndarray of shape (n_rows,)
+        Whether the row's label is known.
+    n_bags, n_classes : int
+
+    Notes
+    -----
+    Slicing keeps a bag's share and size even when it cuts the bag; `check_whole` then refuses,
+    since the share of a whole need not hold for a part.
 
     Examples
     --------
     >>> from bagshift import Bags
     >>> bags = Bags.from_arrays(["north", "north", "south"], {"north": 0.5, "south": 1.0})
+    >>> bags
+    <Bags: 3 rows, 2 bags, sizes 1 to 2 (median 1.5), shares 0.5 to 1 (median 0.75)>
     >>> bags.shares
     array([[0.5, 0.5],
            [0. , 1. ]])
@@ -72,25 +86,9 @@ class Bags:
     array(['south', 'north'], dtype=object)
     """
 
-    bag_index: IntArray
-    ids: ObjectArray
-    positive_shares: FloatArray
-    sizes: FloatArray
-    weights: FloatArray
-    label_values: ObjectArray
-    is_source: BoolArray
-    row_weights: FloatArray
-    positive: Any = None
-    negative: Any = None
-    dropped: Dropped = field(default_factory=Dropped)
-    # Which row a row was when its bag was built, and how many the bag had then:
-    _row_numbers: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    _rows_built: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-
     NO_BAG: ClassVar[_NoBag] = _NoBag.NO_BAG
-    ndim: ClassVar[int] = 1
 
-    # Construction -------------------------------------------------------------------------
+    # Building -----------------------------------------------------------------------------
 
     @classmethod
     def from_arrays(
@@ -104,20 +102,25 @@ class Bags:
         positive: Any = None,
         negative: Any = None,
         on_unmatched: str = "raise",
-    ) -> Self:
+    ) -> Bags:
         """Build bags from the bag id of every row and a share or count for every bag.
 
         Parameters
         ----------
         bag_ids : array-like of shape (n_rows,)
-            Any hashable ids. They match by equality: ``"1"`` is not ``1``, ``1.0`` is. Write
-            `Bags.NO_BAG` for a row that is in no bag; a blank id is an error.
+            Any hashable ids. They match by equality: ``"1"`` is not ``1``, but ``1.0`` is.
+            `Bags.NO_BAG` marks a row in no bag; a blank id (None, NaN, ``""``) is an error.
         shares : mapping, Series, frame or array-like
-            Share of positives in [0, 1]. A mapping or pandas Series goes by bag id. A frame has
-            a column of ids (named as the Series `bag_ids`, or "bag" or "bag_id", or else the
-            index or the first column) and one column of shares, or two, one per class. An array,
-            list or polars Series has one number per row, constant within each bag. Pairs
-            ``[negative, positive]`` that sum to 1 serve too.
+            Share of positives in [0, 1].
+
+            * A mapping or pandas Series goes by bag id.
+            * A frame has a column of ids (named as the Series `bag_ids`, or "bag" or "bag_id", or
+              the index, or else the first column) and one column of shares, or two, named by
+              the classes.
+            * An array, list or polars Series, or a pandas Series with the index of `bag_ids`, has
+              one number per row, constant within each bag.
+
+            In place of a number there may be a pair ``[negative, positive]`` that sums to 1.
         counts : mapping, Series, frame or array-like
             Whole numbers of positives, in place of `shares` and in the same forms.
         sizes : mapping, Series, frame or array-like, optional
@@ -127,8 +130,8 @@ class Bags:
         positive, negative : object, optional
             The label that the shares are shares of, and the other one.
         on_unmatched : {"raise", "drop"}, default="raise"
-            With "drop", bags without rows are left out, and rows whose bag has no share or
-            whose id is blank become rows in no bag; `dropped` counts them.
+            With "drop", bags without rows are left out, and rows whose bag has no share (or NaN)
+            or whose id is blank become rows in no bag; `dropped` counts them.
 
         Returns
         -------
@@ -138,9 +141,15 @@ class Bags:
         ------
         BagError
             If ids, shares, counts, sizes or weights cannot be used; one sentence says why.
+
+        Examples
+        --------
+        >>> bags = Bags.from_arrays([1, 1, 1, 2], counts={1: 2, 2: 30}, sizes={1: 3, 2: 100})
+        >>> bags.positive_shares.round(2)
+        array([0.67, 0.3 ])
         """
         if positive is not None and positive == negative:
-            raise BagError(f"positive and negative must differ; both are {positive!r}.")
+            raise BagError(f"positive and negative must differ, but both are {positive!r}.")
         table = read_bag_table(
             bag_ids,
             shares,
@@ -152,364 +161,202 @@ class Bags:
             on_unmatched=on_unmatched,
             no_bag=cls.NO_BAG,
         )
-        n_rows = len(table.bag_index)
-        return cls(
-            **_blank_rows(n_rows) | {"bag_index": table.bag_index},
+        return replace(
+            cls.unlabelled(len(table.bag_index), positive=positive, negative=negative),
+            bag_index=table.bag_index,
             ids=table.ids,
             positive_shares=table.shares,
             sizes=table.sizes,
             weights=table.weights,
-            positive=positive,
-            negative=negative,
             dropped=table.dropped,
-            _rows_built=_count_rows(table.bag_index, len(table.ids)),
+            _rows_built=count_rows(table.bag_index, len(table.ids)),
         )
 
     @classmethod
-    def unlabelled(cls, n_rows: int, *, positive: Any = None, negative: Any = None) -> Self:
-        """Rows in no bag.
-
-        Examples
-        --------
-        >>> Bags.unlabelled(3).n_bags
-        0
-        """
-        return cls(**_blank_rows(n_rows), **_no_bags(), positive=positive, negative=negative)
-
-    @classmethod
-    def for_source(cls, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Labelled rows of the source domain.
+    def unlabelled(cls, n_rows: int, *, positive: Any = None, negative: Any = None) -> Bags:
+        """Build rows in no bag.
 
         Parameters
         ----------
-        labels : array-like of shape (n_rows,)
-        sample_weight : array-like of shape (n_rows,), optional
+        n_rows : int
+        positive, negative : object, optional
+            Labels of the two classes.
 
         Returns
         -------
         Bags
+
+        Examples
+        --------
+        >>> Bags.unlabelled(3)
+        <Bags: 3 rows, 0 bags, rows in no bag 3>
         """
-        values = _as_labels(labels, "source labels")
-        missing = np.array([value is None for value in values], dtype=bool)
-        if missing.any():
-            raise BagError(
-                f"source labels are missing in {missing.sum():,} rows (rows "
-                f"{name_some(np.flatnonzero(missing))}): every source row needs a label."
-            )
-        rows = _blank_rows(len(values))
-        rows["label_values"] = values
-        rows["is_source"] = np.ones(len(values), dtype=bool)
-        if sample_weight is not None:
-            rows["row_weights"] = _check_row_weights(sample_weight, len(values))
-        return cls(**rows, **_no_bags())
+        return cls(
+            bag_index=np.full(n_rows, -1, dtype=np.int64),
+            label_values=np.full(n_rows, None, dtype=object),
+            is_source=np.zeros(n_rows, dtype=bool),
+            row_weights=np.ones(n_rows),
+            ids=np.empty(0, dtype=object),
+            positive_shares=np.empty(0),
+            sizes=np.empty(0),
+            weights=np.empty(0),
+            positive=positive,
+            negative=negative,
+            _row_numbers=np.arange(n_rows, dtype=np.int64),
+            _rows_built=np.empty(0, dtype=np.int64),
+        )
 
     @classmethod
-    def concatenate(cls, parts: Sequence["Bags"]) -> "Bags":
+    def for_source(cls, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> Bags:
+        """Build labelled rows of the source domain.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_rows,)
+            One label per row.
+        sample_weight : array-like of shape (n_rows,), optional
+            Finite weights that are not negative.
+
+        Returns
+        -------
+        Bags
+
+        Raises
+        ------
+        BagError
+            If labels are missing, or the weights cannot be used.
+        """
+        values = read_labels(labels, "the source labels")
+        unknown = np.flatnonzero(~is_known(values))
+        if len(unknown):
+            raise BagError(
+                f"the source labels are missing in {len(unknown):,} rows (rows "
+                f"{name_some(unknown)}): leave these rows out or label them."
+            )
+        n_rows = len(values)
+        weights = np.ones(n_rows) if sample_weight is None else np.array(sample_weight, float)
+        if weights.shape != (n_rows,) or not (np.isfinite(weights) & (weights >= 0)).all():
+            raise BagError(
+                f"sample_weight must hold {n_rows:,} finite numbers that are not negative, one "
+                "per source row."
+            )
+        return replace(
+            cls.unlabelled(n_rows),
+            label_values=values,
+            is_source=np.ones(n_rows, dtype=bool),
+            row_weights=weights,
+        )
+
+    @staticmethod
+    def concatenate(parts: Iterable[Bags]) -> Bags:
         """Put rows below one another.
 
-        A bag id found in two parts is joined when the parts were sliced from one object, that
-        is, when share, size and weight agree and no row occurs twice.
+        Parameters
+        ----------
+        parts : iterable of Bags
+            A bag in two parts is joined when both were sliced from one object: its share, size
+            and weight agree, and no more rows come together than the bag was built with.
+
+        Returns
+        -------
+        Bags
+
+        Raises
+        ------
+        BagError
+            If an id stands for different bags in two parts, or the declared labels differ.
+
+        Examples
+        --------
+        >>> bags = Bags.from_arrays(["a", "a", "b"], {"a": 0.5, "b": 1.0})
+        >>> Bags.concatenate([bags[:1], bags[1:]]).bag_index
+        array([0, 0, 1])
         """
         parts = list(parts)
         if not parts:
             raise BagError("parts is empty: give at least one Bags.")
-        declared = {
-            name: _agreed([getattr(part, name) for part in parts], name)
-            for name in ("positive", "negative")
+        stacked: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in (*ROW_FIELDS, *BAG_FIELDS)
         }
-        place_of: dict[Hashable, int] = {}
-        entries: list[tuple[float, ...]] = []
-        index_parts = []
-        for part in parts:
-            places = np.full(part.n_bags + 1, -1, dtype=np.int64)
-            table = zip(
-                part.positive_shares.tolist(),
-                part.sizes.tolist(),
-                part.weights.tolist(),
-                part._rows_built.tolist(),
-                strict=True,
-            )
-            for at, (bag, entry) in enumerate(zip(part.ids, table, strict=True)):
-                key = canonical_id(bag)
-                place = place_of.setdefault(key, len(entries))
-                if place == len(entries):
-                    entries.append(entry)
-                elif entries[place] != entry:
-                    raise BagError(
-                        f"bag {bag!r} is in two parts with different shares, sizes or weights: "
-                        "give the bags different ids."
-                    )
-                places[at] = place
-            index_parts.append(places[part.bag_index])
-        table_columns = np.array(entries).reshape(-1, 4).T
-        joined = cls(
-            bag_index=np.concatenate(index_parts),
-            ids=np.concatenate([part.ids for part in parts])[:0],
-            positive_shares=table_columns[0],
-            sizes=table_columns[1],
-            weights=table_columns[2],
-            label_values=np.concatenate([part.label_values for part in parts]),
-            is_source=np.concatenate([part.is_source for part in parts]),
-            row_weights=np.concatenate([part.row_weights for part in parts]),
-            _row_numbers=np.concatenate([part._row_numbers for part in parts]),
-            _rows_built=table_columns[3].astype(np.int64),
-            **declared,
+        table = join_tables(
+            [part.bag_index for part in parts],
+            [part.ids for part in parts],
+            [stacked["positive_shares"], stacked["sizes"], stacked["weights"]],
+            stacked["_rows_built"],
         )
-        ids = {
-            place: bag
-            for part in parts
-            for bag, place in ((bag, place_of[canonical_id(bag)]) for bag in part.ids)
-        }
-        return replace(
-            joined,
-            ids=np.fromiter((ids[i] for i in range(len(ids))), dtype=object, count=len(ids)),
+        stacked |= {name: stacked[name][table.entries] for name in BAG_FIELDS}
+        stacked["bag_index"] = table.bag_index
+        return Bags(
+            **stacked, positive=_agreed(parts, "positive"), negative=_agreed(parts, "negative")
         )
 
-    def with_labels(self, labels: ArrayLike) -> Self:
+    def with_labels(self, labels: ArrayLike) -> Bags:
         """Add known labels of rows that are in no bag.
 
         Parameters
         ----------
         labels : array-like of shape (n_rows,)
-            None or NaN where the label is unknown.
+            Blank (None, NaN, ``""``) where the label is unknown.
 
         Returns
         -------
         Bags
-            Its labelled rows count as bags of one.
-        """
-        values = _as_labels(labels, "labels")
-        if len(values) != len(self):
-            raise BagError(f"labels has {len(values):,} entries but there are {len(self):,} rows.")
-        known = np.array([value is not None for value in values], dtype=bool)
-        taken = np.unique(self.bag_index[known & (self.bag_index >= 0)])
-        if len(taken):
-            raise BagError(
-                f"labels are known for rows of bags {name_some(self.ids[taken])}, whose share "
-                "already speaks about them: set the bag id of labelled rows to Bags.NO_BAG."
-            )
-        if (known & self.is_source).any():
-            raise BagError("labels are given for source rows, which have labels already.")
-        return replace(self, label_values=np.where(known, values, self.label_values))
-
-    # The bag table ------------------------------------------------------------------------
-
-    @property
-    def n_bags(self) -> int:
-        """Number of bags that have rows here."""
-        return len(self.ids)
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes; 2."""
-        return 2
-
-    @property
-    def shares(self) -> FloatArray:
-        """Shares of shape (n_bags, n_classes), columns negative and positive."""
-        return np.column_stack([1.0 - self.positive_shares, self.positive_shares])
-
-    @property
-    def counts(self) -> FloatArray:
-        """Counts of shape (n_bags, n_classes): shares times sizes."""
-        positives = self.positive_shares * self.sizes
-        whole = np.rint(positives)
-        positives = np.where(np.abs(positives - whole) < 1e-9 * self.sizes, whole, positives)
-        return np.column_stack([self.sizes - positives, positives])
-
-    @property
-    def rows_per_bag(self) -> IntArray:
-        """Number of rows here of each bag, of shape (n_bags,)."""
-        return _count_rows(self.bag_index, self.n_bags)
-
-    @property
-    def has_label(self) -> BoolArray:
-        """Whether the row's label is known, of shape (n_rows,)."""
-        return np.array([value is not None for value in self.label_values], dtype=bool)
-
-    def rows_in_bags(self) -> IntArray:
-        """Numbers of the rows that are in a bag."""
-        return np.flatnonzero(self.bag_index >= 0)
-
-    def target_rows(self) -> IntArray:
-        """Numbers of the rows that are not source rows."""
-        return np.flatnonzero(~self.is_source)
-
-    def bag_means(self, values: ArrayLike) -> FloatArray:
-        """Mean over each bag's rows.
-
-        Parameters
-        ----------
-        values : array-like of shape (n_rows,) or (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_bags,) or (n_bags, n_columns)
-
-        Examples
-        --------
-        >>> bags = Bags.from_arrays(["a", "b", "a"], {"a": 0.5, "b": 1.0})
-        >>> bags.bag_means([1.0, 2.0, 4.0])
-        array([2.5, 2. ])
-        """
-        array = np.asarray(values)
-        if array.shape[:1] != self.shape:
-            raise BagError(
-                f"values has shape {array.shape} but there are {len(self):,} rows of bags."
-            )
-        rows = self.rows_in_bags()
-        order = rows[np.argsort(self.bag_index[rows], kind="stable")]
-        starts = np.cumsum(self.rows_per_bag) - self.rows_per_bag
-        if not len(starts):
-            return np.zeros((0, *array.shape[1:]))
-        sums = np.add.reduceat(array[order].astype(np.float64, copy=False), starts, axis=0)
-        means: FloatArray = (sums.T / self.rows_per_bag).T
-        return means
-
-    def check_whole(self) -> None:
-        """Refuse bags that were cut, whose share no longer speaks about the rows here.
+            In a fit each labelled row counts as a bag of one.
 
         Raises
         ------
         BagError
-            Naming the cut bags and BagKFold.
+            If a row in a bag or a source row is given a label.
+
+        Examples
+        --------
+        >>> bags = Bags.from_arrays(["a", "a", Bags.NO_BAG], {"a": 0.5})
+        >>> bags.with_labels([None, None, 1]).has_label
+        array([False, False,  True])
         """
-        rows = self.rows_in_bags()
-        pairs = np.column_stack([self.bag_index[rows], self._row_numbers[rows]])
-        distinct = _count_rows(np.unique(pairs, axis=0)[:, 0], self.n_bags)
-        cut = (self.rows_per_bag != self._rows_built) | (distinct != self._rows_built)
-        if cut.any():
+        values = read_labels(labels, "labels")
+        if len(values) != len(self):
+            raise BagError(f"labels has {len(values):,} entries but there are {len(self):,} rows.")
+        known = is_known(values)
+        if (known & self.is_source).any():
+            raise BagError("labels must be unknown in source rows, which have labels already.")
+        taken = np.unique(self.bag_index[known & (self.bag_index >= 0)])
+        if len(taken):
             raise BagError(
-                f"bags {name_some(self.ids[cut])} were cut by slicing, so their shares no longer "
-                "hold for the rows left: split with BagKFold or another splitter of "
-                "bagshift.model_selection."
+                f"labels are known in rows of bags {name_some(self.ids[taken])}, whose shares "
+                "already speak about these rows: give labelled rows the bag id Bags.NO_BAG."
             )
+        return replace(self, label_values=np.where(known, values, self.label_values))
 
-    # A sequence of rows -------------------------------------------------------------------
+    # Rows ---------------------------------------------------------------------------------
 
-    def __len__(self) -> int:
-        return len(self.bag_index)
-
-    @property
-    def shape(self) -> tuple[int]:
-        """Shape ``(n_rows,)``."""
-        return (len(self),)
-
-    def __getitem__(self, key: Any) -> Self:
-        rows = np.arange(len(self))[_row_key(key)]
-        if rows.ndim != 1:
-            raise TypeError(
-                "rows of Bags are taken by an array, a mask or a slice: write bags[[row]] for "
-                "one row."
-            )
-        bag_index, kept = _renumber(self.bag_index[rows], self.n_bags)
-        return replace(
-            self,
-            bag_index=bag_index,
-            ids=self.ids[kept],
-            positive_shares=self.positive_shares[kept],
-            sizes=self.sizes[kept],
-            weights=self.weights[kept],
-            label_values=self.label_values[rows],
-            is_source=self.is_source[rows],
-            row_weights=self.row_weights[rows],
-            _row_numbers=self._row_numbers[rows],
-            _rows_built=self._rows_built[kept],
-        )
+    def __getitem__(self, key: Any) -> Bags:
+        rows = row_numbers(key, len(self))
+        kept = by_first_appearance(self.bag_index[rows], self.n_bags)
+        part = {name: getattr(self, name)[rows] for name in ROW_FIELDS}
+        part |= {name: getattr(self, name)[kept] for name in BAG_FIELDS}
+        part["bag_index"] = look_up(invert(kept, self.n_bags), part["bag_index"])
+        return replace(self, **part, dropped=Dropped())
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise TypeError(
-            "Bags hold shares of groups, not one label per row, and cannot become an array: use "
-            "estimators of bagshift, and cv=BagKFold(5) in place of a number of folds."
+            "Bags hold shares of groups, not a label per row, so they cannot become an array: "
+            "split them with cv=BagKFold(5) instead of a number of folds, and give them only to "
+            "estimators that learn from bags."
         )
 
     # Display ------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return f"Bags({', '.join(f'{name}={value}' for name, value in self._summary().items())})"
-
-    def _summary(self) -> dict[str, str]:
-        return {"rows": f"{len(self):,}", "bags": f"{self.n_bags:,}"}
+        return to_text(self)
 
     def _repr_html_(self) -> str:
-        return html.escape(repr(self))
+        return to_html(self)
 
 
-def _row_key(key: Any) -> Any:
-    """The row part of an index such as ``bags[rows, ...]``."""
-    if isinstance(key, tuple):
-        parts = [part for part in key if part is not Ellipsis]
-        if len(parts) > 1:
-            raise IndexError("Bags have one axis, that of the rows.")
-        key = parts[0] if parts else slice(None)
-    if isinstance(key, slice) or key is Ellipsis:
-        return key
-    array = np.asarray(key)
-    return array.astype(np.int64) if array.size == 0 and array.dtype.kind == "f" else array
-
-
-def _renumber(bag_index: IntArray, n_bags: int) -> tuple[IntArray, IntArray]:
-    """Number the bags by first appearance; return the new index and the bags kept."""
-    rows = np.flatnonzero(bag_index >= 0)
-    first = np.full(n_bags, len(bag_index), dtype=np.int64)
-    first[bag_index[rows[::-1]]] = rows[::-1]
-    order = np.argsort(first, kind="stable")
-    kept = order[first[order] < len(bag_index)]
-    new = np.full(n_bags + 1, -1, dtype=np.int64)  # the last one serves index -1
-    new[kept] = np.arange(len(kept))
-    return new[bag_index], kept
-
-
-def _count_rows(bag_index: IntArray, n_bags: int) -> IntArray:
-    return np.bincount(bag_index[bag_index >= 0], minlength=n_bags).astype(np.int64)
-
-
-def _agreed(values: list[Any], name: str) -> Any:
-    declared = [value for value in values if value is not None]
-    if any(value != declared[0] for value in declared):
-        raise BagError(f"the parts declare different {name} labels {name_some(declared)}.")
+def _agreed(parts: list[Bags], name: str) -> Any:
+    declared = [getattr(part, name) for part in parts if getattr(part, name) is not None]
+    if any(label != declared[0] for label in declared):
+        raise BagError(f"the parts declare different {name}= labels, {name_some(declared)}.")
     return declared[0] if declared else None
-
-
-def _blank_rows(n_rows: int) -> dict[str, Any]:
-    return {
-        "bag_index": np.full(n_rows, -1, dtype=np.int64),
-        "label_values": np.full(n_rows, None, dtype=object),
-        "is_source": np.zeros(n_rows, dtype=bool),
-        "row_weights": np.ones(n_rows),
-        "_row_numbers": np.arange(n_rows),
-    }
-
-
-def _no_bags() -> dict[str, Any]:
-    return {
-        "ids": np.empty(0, dtype=object),
-        "positive_shares": np.empty(0),
-        "sizes": np.empty(0),
-        "weights": np.empty(0),
-    }
-
-
-def _as_labels(labels: Any, name: str) -> ObjectArray:
-    """Labels as plain objects, None where missing."""
-    if hasattr(labels, "to_list"):
-        entries = labels.to_list()
-    else:
-        entries = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
-    missing = {entry for entry in set(entries) if is_blank(entry) and entry != ""}
-    return np.fromiter(
-        (None if entry in missing or entry != entry else entry for entry in entries),
-        dtype=object,
-        count=len(entries),
-    )
-
-
-def _check_row_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n_rows,):
-        raise BagError(
-            f"sample_weight has shape {weights.shape} but the source has {n_rows:,} rows."
-        )
-    if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise BagError("sample_weight must hold finite numbers that are not negative.")
-    return weights

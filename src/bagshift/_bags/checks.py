@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What ids, shares, counts, sizes and weights must satisfy, and the sentence when they do not."""
+
+import re
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bagshift._bags.columns import BagColumn
+from bagshift._bags.ids import RowIds, is_blank
+from bagshift._bags.numbers import FloatArray
+from bagshift.exceptions import BagError, name_some
+
+_ROUNDING = 1e-6
+_WHOLE_TOTAL = {"sum", "all", "overall", "everything"}
+_TOTAL_WORDS = {"total", "totals", "subtotal", "subtotals"}
+
+Ids = Sequence[Hashable]
+BoolArray = NDArray[np.bool_]
+
+
+# Ids --------------------------------------------------------------------------------------
+
+
+def check_matched(
+    column: BagColumn, name: str, rows: RowIds, without_rows: Ids, without_entry: Ids
+) -> None:
+    """Refuse bags that are only in the rows or only in the column.
+
+    Parameters
+    ----------
+    column : BagColumn
+    name : str
+        The argument's name.
+    rows : RowIds
+    without_rows : sequence of ids
+        Ids of the column that no row has.
+    without_entry : sequence of ids
+        Ids of the rows that the column lacks.
+    """
+    totals = [bag for bag in without_rows if _is_total(bag, column)]
+    if totals:
+        raise BagError(
+            f"{name} has a total row, {name_some(totals)}, that is not a bag of the rows: leave "
+            "it out."
+        )
+    n_blank = sum(map(is_blank, without_rows))
+    if n_blank:
+        raise BagError(
+            f"{name} has {n_blank:,} blank bag ids ({name_some(filter(is_blank, without_rows))}): "
+            "fill them in or leave these entries out."
+        )
+    if without_entry:
+        lack = f"{name} has no entry for bags {name_some(without_entry)} of the rows"
+    elif without_rows:
+        lack = f"{name} has entries for bags {name_some(without_rows)} that have no rows"
+    else:
+        return
+    raise BagError(f"{lack}: {_advice(column, rows)}.")
+
+
+def _is_total(bag: Hashable, column: BagColumn) -> bool:
+    """Whether an entry is the sum of the others, by its name or by its number."""
+    if isinstance(bag, str):
+        words = re.findall(r"\w+", bag.casefold())
+        if " ".join(words) in _WHOLE_TOTAL or _TOTAL_WORDS.intersection(words):
+            return True
+    if len(column.ids) < 3:
+        return False
+    numbers = column.values if column.values.ndim == 1 else column.values.sum(axis=1)
+    own = numbers[column.ids.index(bag)]
+    return bool(own > 1 and own == np.nansum(numbers) - own)
+
+
+def _advice(column: BagColumn, rows: RowIds) -> str:
+    """Say what to do about ids that do not match."""
+    by_text = {str(bag).strip().casefold(): bag for bag in column.ids}
+    for key, bag in zip(rows.places, rows.ids, strict=True):
+        other = by_text.get(str(bag).strip().casefold())
+        if other is not None and key not in column.entry_of:
+            return (
+                f"ids match by equality, and {bag!r} in the rows is not {other!r}, so give both "
+                "the same type and spelling"
+            )
+    return 'correct the ids, or pass on_unmatched="drop" to leave such bags out'
+
+
+# Numbers ----------------------------------------------------------------------------------
+
+
+def check_shares(numbers: FloatArray, ids: Ids) -> FloatArray:
+    """Return the shares of the positive class, each in [0, 1]."""
+    _check_finite(numbers, "shares", ids)
+    outside = (numbers < -_ROUNDING) | (numbers > 1 + _ROUNDING)
+    if outside.any():
+        where = _where(numbers, outside, ids)
+        if _looks_like_percent(numbers):
+            raise BagError(f"shares looks like 0-100 ({where}): divide by 100.")
+        raise BagError(f"shares must lie in [0, 1], but see {where}: correct or leave them out.")
+    if numbers.ndim == 2:
+        off = np.abs(numbers.sum(axis=1) - 1) > _ROUNDING
+        _refuse(
+            numbers,
+            off,
+            ids,
+            "shares of the two classes must sum to 1",
+            "pass one share per bag, that of the positive class",
+        )
+        numbers = numbers[:, 1]
+    return np.clip(numbers, 0.0, 1.0)
+
+
+def _looks_like_percent(numbers: FloatArray) -> bool:
+    if numbers.min() < 0 or numbers.max() > 100 or numbers.max() < 2:
+        return False
+    return bool(np.mean(numbers[numbers > 0] > 1) >= 0.5)
+
+
+def check_counts(
+    numbers: FloatArray, sizes: FloatArray, declared: bool, ids: Ids
+) -> tuple[FloatArray, FloatArray]:
+    """Return shares and sizes of whole numbers of positives, or of both classes.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n_bags,) or (n_bags, 2)
+    sizes : ndarray of shape (n_bags,)
+        Declared sizes, else the rows seen.
+    declared : bool
+    ids : sequence of length n_bags
+    """
+    _check_finite(numbers, "counts", ids)
+    _refuse(numbers, numbers < 0, ids, "counts must not be negative", "correct them")
+    _refuse(
+        numbers,
+        numbers != np.rint(numbers),
+        ids,
+        "counts must be whole numbers",
+        "pass shares= if these are shares",
+    )
+    if numbers.ndim == 2:
+        both = numbers.sum(axis=1)
+        bad, rule = (
+            (both != sizes, "counts of both classes must sum to sizes")
+            if declared
+            else (both < sizes, "counts of both classes must not sum to less than the rows seen")
+        )
+        _refuse(both, bad | (both == 0), ids, rule, "correct them")
+        return numbers[:, 1] / both, both
+    _refuse(
+        numbers,
+        numbers > sizes,
+        ids,
+        "counts must not exceed the size of the bag",
+        "correct them, or declare sizes= if a bag has more individuals than rows",
+    )
+    return numbers / sizes, sizes
+
+
+def check_sizes(numbers: FloatArray | None, n_rows: NDArray[np.int64], ids: Ids) -> FloatArray:
+    """Return the declared sizes, or the rows seen when nothing is declared."""
+    if numbers is None:
+        return n_rows.astype(np.float64)
+    _check_finite(numbers, "sizes", ids)
+    _refuse(numbers, numbers <= 0, ids, "sizes must be positive", "correct them")
+    whole = numbers == np.rint(numbers)
+    _refuse(numbers, ~whole, ids, "sizes must be whole numbers", "correct them")
+    _refuse(
+        numbers,
+        numbers < n_rows,
+        ids,
+        "sizes must not be smaller than the rows seen of a bag",
+        "correct them, or leave sizes= out to count the rows",
+    )
+    return numbers
+
+
+def check_weights(numbers: FloatArray | None, ids: Ids) -> FloatArray:
+    """Return the weights of the bags, 1 each when none are given."""
+    if numbers is None:
+        return np.ones(len(ids))
+    _check_finite(numbers, "weights", ids)
+    _refuse(
+        numbers,
+        numbers <= 0,
+        ids,
+        "weights must be positive",
+        "correct them, or leave out bags that should not count",
+    )
+    return numbers
+
+
+def _check_finite(numbers: FloatArray, name: str, ids: Ids) -> None:
+    _refuse(
+        numbers,
+        np.isinf(numbers),
+        ids,
+        f"{name} must be finite",
+        "correct them",
+    )
+    _refuse(
+        numbers,
+        np.isnan(numbers),
+        ids,
+        f"{name} must not be missing (NaN)",
+        "fill them in or leave these bags out",
+    )
+
+
+def _refuse(numbers: FloatArray, bad: BoolArray, ids: Ids, rule: str, advice: str) -> None:
+    if bad.any():
+        raise BagError(f"{rule}, but see {_where(numbers, bad, ids)}: {advice}.")
+
+
+def _where(numbers: FloatArray, bad: BoolArray, ids: Ids) -> str:
+    """Name the bad bags and show the number of the first."""
+    bad_bags = bad if bad.ndim == 1 else bad.any(axis=1)
+    places = [int(place) for place in np.flatnonzero(bad_bags)]
+    first = numbers[places[0]]
+    shown = f"{first:.6g}" if first.ndim == 0 else ", ".join(f"{value:.6g}" for value in first)
+    return f"bags {name_some(ids[place] for place in places)} (first: {shown})"

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One number per bag (or one per class), from a mapping, Series, frame or per-row values.
+
+pandas and polars are recognised by what their objects offer and never imported.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Set
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bagshift._bags.ids import RowIds, canonical_id, is_blank, list_entries
+from bagshift._bags.numbers import FloatArray, plain_numbers, to_numbers
+from bagshift.exceptions import BagError, name_some
+
+_ID_COLUMNS = ("bag", "bag_id")
+
+
+@dataclass(frozen=True)
+class BagColumn:
+    """Numbers with the bag ids they belong to.
+
+    Attributes
+    ----------
+    ids : list of length n_entries
+    values : ndarray of shape (n_entries,) or (n_entries, 2)
+        NaN where an entry is missing.
+    classes : list or None
+        Names of the two value columns of a frame.
+    entry_of : dict
+        Place of an id in `ids`, by its `canonical_id`.
+    """
+
+    ids: list[Hashable]
+    values: FloatArray
+    classes: list[Hashable] | None = None
+    entry_of: dict[Hashable, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        entry_of = {canonical_id(bag): place for place, bag in enumerate(self.ids)}
+        object.__setattr__(self, "entry_of", entry_of)
+
+
+def read_column(values: Any, name: str, rows: RowIds) -> BagColumn:
+    """Read one number per bag, in any of the accepted forms.
+
+    Parameters
+    ----------
+    values : mapping, Series, frame or array-like
+        A mapping or pandas Series goes by bag id. A frame has a column of ids (named as the
+        Series of row ids, or "bag" or "bag_id", or the index, or else the first column) and one
+        value column, or two, one per class. Anything else holds one number per row, constant
+        within each bag; so does a pandas Series that shares its index with the row ids.
+    name : str
+        The argument's name, for messages.
+    rows : RowIds
+        The bag ids of the rows.
+
+    Returns
+    -------
+    BagColumn
+        Every id is there once.
+
+    Raises
+    ------
+    BagError
+        If the form, the ids or the numbers cannot be read.
+    """
+    _check_form(values, name)
+    if isinstance(values, Mapping):
+        column = _from_entries(list(values), list(values.values()), name, rows)
+    elif hasattr(values, "columns"):
+        column = _from_frame(values, name, rows)
+    elif hasattr(values, "iloc") and not _runs_along_rows(values, name, rows):
+        ids = list_entries(values.index, name)
+        column = _from_entries(ids, plain_numbers(values), name, rows)
+    else:
+        column = _from_rows(plain_numbers(values), name, rows)
+    if len(column.entry_of) < len(column.ids):
+        _check_distinct(column, name)
+    return column
+
+
+def _check_form(values: Any, name: str) -> None:
+    readable = isinstance(values, Iterable) and not isinstance(values, str | bytes | Set)
+    if not readable or (isinstance(values, np.ndarray) and values.ndim == 0):
+        raise BagError(
+            f"{name} must be a mapping or Series from bag id to number, a frame, or one number "
+            f"per row, not a {type(values).__name__}."
+        )
+
+
+# By bag id --------------------------------------------------------------------------------
+
+
+def _from_entries(ids: list[Hashable], entries: Any, name: str, rows: RowIds) -> BagColumn:
+    numbers = to_numbers(entries, name, "bags", ids)
+    if numbers.ndim == 2 and numbers.shape[1] > 2:
+        _refuse_wide(ids, list(range(numbers.shape[1])), name, rows)
+    try:
+        return BagColumn(ids, numbers)
+    except TypeError as error:
+        raise BagError(f"the bag ids of {name} must be hashable: {error}.") from error
+
+
+def _from_frame(frame: Any, name: str, rows: RowIds) -> BagColumn:
+    columns = list(frame.columns)
+    if len(set(columns)) < len(columns):
+        raise BagError(f"{name} has two columns of one name among {name_some(columns)}.")
+    id_column = _find_id_column(frame, columns, rows)
+    ids = list_entries(frame.index if id_column is None else frame[id_column], name)
+    value_columns = [column for column in columns if column != id_column or id_column is None]
+    if not value_columns:
+        raise BagError(f"{name} has bag ids but no column of numbers.")
+    if len(value_columns) > 2:
+        _refuse_wide(ids, value_columns, name, rows)
+    parts = [
+        to_numbers(plain_numbers(frame[column]), name, "bags", ids) for column in value_columns
+    ]
+    if len(parts) == 1:
+        return BagColumn(ids, parts[0])
+    return BagColumn(ids, np.column_stack(parts), classes=value_columns)
+
+
+def _find_id_column(frame: Any, columns: list[Any], rows: RowIds) -> Any:
+    """Name of the id column; None when the index of a pandas frame holds the ids."""
+    for candidate in (rows.name, *_ID_COLUMNS):
+        if candidate is not None and candidate in columns:
+            return candidate
+    if hasattr(frame, "iloc"):
+        index_counts_rows = frame.index.name is None and frame.index.dtype.kind in "iu"
+        if not index_counts_rows or len(columns) == 1:
+            return None
+    return columns[0]
+
+
+# One number per row -----------------------------------------------------------------------
+
+
+def _from_rows(values: Any, name: str, rows: RowIds) -> BagColumn:
+    """Collect one number per bag from one number per row."""
+    if len(values) != rows.n_rows:
+        _refuse_length(values, name, rows)
+    numbers = to_numbers(values, name, "rows", range(rows.n_rows))
+    if numbers.ndim == 2 and numbers.shape[1] > 2:
+        _refuse_wide(rows.ids, list(range(numbers.shape[1])), name, rows)
+    in_bag = np.flatnonzero(rows.codes >= 0)
+    codes = rows.codes[in_bag]
+    first = np.empty(len(rows.ids), dtype=np.int64)
+    first[codes[::-1]] = in_bag[::-1]  # of repeated places the last assignment stays
+    per_bag = numbers[first]
+    differs = ~_same(numbers[in_bag], per_bag[codes])
+    if differs.any():
+        bags = dict.fromkeys(codes[differs].tolist())
+        raise BagError(
+            f"{name} must be one number per bag but varies within bags "
+            f"{name_some(rows.ids[bag] for bag in bags)}: give every row of a bag the same "
+            "number, or pass a mapping from bag id to number."
+        )
+    return BagColumn(list(rows.ids), per_bag)
+
+
+def _same(left: FloatArray, right: FloatArray) -> NDArray[np.bool_]:
+    same: NDArray[np.bool_] = (left == right) | (np.isnan(left) & np.isnan(right))
+    return same if same.ndim == 1 else np.asarray(same.all(axis=1))
+
+
+def _runs_along_rows(series: Any, name: str, rows: RowIds) -> bool:
+    """Whether a pandas Series runs along the rows rather than along the bag ids.
+
+    It does when it shares its index with the row ids, or when its index merely counts rows.
+    Where both readings are possible and differ, asking is the only safe answer.
+    """
+    if len(series) != rows.n_rows:
+        return False
+    shares_index = rows.index is not None and bool(series.index.equals(rows.index))
+    if not shares_index and not _counts_rows(series.index):
+        return False
+    keys = [canonical_id(label) for label in series.index.tolist()]
+    row_places = [rows.places.get(key, -1) for key in keys]
+    covered = len({place for place in row_places if place >= 0}) == len(rows.ids)
+    if not covered or (shares_index and len(rows.ids) < rows.n_rows):
+        return shares_index or not any(place >= 0 for place in row_places)
+    if row_places == rows.codes.tolist():
+        return True  # either way the same
+    raise BagError(
+        f"{name} is a Series that could run along the rows or along the bag ids: pass "
+        f"{name}.to_numpy() for one number per row, or {name}.to_dict() for one per bag id."
+    )
+
+
+def _counts_rows(index: Any) -> bool:
+    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+
+
+# Refusals ---------------------------------------------------------------------------------
+
+
+def _refuse_length(values: Any, name: str, rows: RowIds) -> NoReturn:
+    shape = values.shape if isinstance(values, np.ndarray) else (len(values),)
+    if len(shape) == 2 and shape[0] <= shape[1]:
+        raise BagError(
+            f"{name} has shape {shape} and looks transposed (classes x bags): pass a mapping from "
+            "bag id to the number of the positive class."
+        )
+    raise BagError(
+        f"{name} holds {shape[0]:,} numbers but bag_ids has {rows.n_rows:,} rows: pass one number "
+        "per row, or a mapping from bag id to number, since bags are never matched by position."
+    )
+
+
+def _refuse_wide(ids: list[Hashable], columns: list[Any], name: str, rows: RowIds) -> NoReturn:
+    """More than two columns: classes and bags swapped, or more than two classes."""
+    columns_are_bags = all(canonical_id(column) in rows.places for column in columns)
+    ids_are_bags = any(canonical_id(bag) in rows.places for bag in ids)
+    if columns_are_bags or (len(ids) <= len(columns) and not ids_are_bags):
+        raise BagError(
+            f"{name} looks transposed ({len(ids):,} classes x {len(columns):,} bags): pass one "
+            "entry per bag, the number of the positive class."
+        )
+    raise BagError(
+        f"{name} has {len(columns):,} numbers per bag, but more than two classes are not "
+        "supported yet: pass one number per bag, that of the positive class."
+    )
+
+
+def _check_distinct(column: BagColumn, name: str) -> None:
+    """Refuse ids with two entries; blank ids are judged later, all together."""
+    repeated = {
+        canonical_id(bag): bag
+        for place, bag in enumerate(column.ids)
+        if column.entry_of[canonical_id(bag)] != place and not is_blank(bag)
+    }
+    if repeated:
+        raise BagError(
+            f"{name} has more than one entry for bags {name_some(repeated.values())}: keep one "
+            "entry per bag."
+        )

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What bags hold for every row and every bag, and what follows from it."""
+
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bagshift._bags.indexing import count_distinct_rows, count_rows, group_means
+from bagshift._bags.labels import is_known
+from bagshift._bags.table import Dropped
+from bagshift.exceptions import BagError, name_some
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+ObjectArray = NDArray[np.object_]
+
+ROW_FIELDS = ("bag_index", "label_values", "is_source", "row_weights", "_row_numbers")
+BAG_FIELDS = ("ids", "positive_shares", "sizes", "weights", "_rows_built")
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class BagData:
+    """Rows, bags and which row is in which bag; `bagshift.Bags` documents the attributes."""
+
+    bag_index: IntArray
+    label_values: ObjectArray
+    is_source: BoolArray
+    row_weights: FloatArray
+    ids: ObjectArray
+    positive_shares: FloatArray
+    sizes: FloatArray
+    weights: FloatArray
+    positive: Any = None
+    negative: Any = None
+    dropped: Dropped = field(default_factory=Dropped)
+    # Which row a row was when its bag was built, and how many rows the bag had then:
+    _row_numbers: IntArray
+    _rows_built: IntArray
+
+    ndim: ClassVar[int] = 1
+    n_classes: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        for name in (entry.name for entry in fields(self)):
+            value = getattr(self, name)
+            if isinstance(value, np.ndarray):
+                value = value.view()
+                value.flags.writeable = False
+                object.__setattr__(self, name, value)
+
+    # Rows ---------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.bag_index)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Shape ``(n_rows,)``, as of an array of labels."""
+        return (len(self),)
+
+    @property
+    def has_label(self) -> BoolArray:
+        """Whether the row's label is known, of shape (n_rows,)."""
+        return is_known(self.label_values)
+
+    def rows_in_bags(self) -> IntArray:
+        """Return the numbers of the rows that are in a bag."""
+        return np.flatnonzero(self.bag_index >= 0)
+
+    def target_rows(self) -> IntArray:
+        """Return the numbers of the rows that are not source rows."""
+        return np.flatnonzero(~self.is_source)
+
+    # Bags ---------------------------------------------------------------------------------
+
+    @property
+    def n_bags(self) -> int:
+        """Number of bags that have rows here."""
+        return len(self.ids)
+
+    @property
+    def shares(self) -> FloatArray:
+        """Shares of shape (n_bags, n_classes), columns negative and positive."""
+        return np.column_stack([1.0 - self.positive_shares, self.positive_shares])
+
+    @property
+    def counts(self) -> FloatArray:
+        """Counts of shape (n_bags, n_classes), shares times sizes."""
+        positives = self.positive_shares * self.sizes
+        whole = np.rint(positives)
+        is_whole = np.abs(positives - whole) <= 1e-12 * self.sizes  # but for rounding
+        positives = np.where(is_whole, whole, positives)
+        return np.column_stack([self.sizes - positives, positives])
+
+    @property
+    def rows_per_bag(self) -> IntArray:
+        """Number of rows here of each bag, of shape (n_bags,)."""
+        return count_rows(self.bag_index, self.n_bags)
+
+    def bag_means(self, values: ArrayLike) -> FloatArray:
+        """Average over the rows of each bag.
+
+        Parameters
+        ----------
+        values : array-like of shape (n_rows,) or (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_bags,) or (n_bags, n_columns)
+
+        Examples
+        --------
+        >>> from bagshift import Bags
+        >>> bags = Bags.from_arrays(["a", "b", "a"], {"a": 0.5, "b": 1.0})
+        >>> bags.bag_means([1.0, 2.0, 4.0])
+        array([2.5, 2. ])
+        """
+        array = np.asarray(values)
+        if array.ndim not in (1, 2) or len(array) != len(self):
+            raise BagError(
+                f"values must have {len(self):,} rows, one per row of the bags, but have shape "
+                f"{array.shape}."
+            )
+        return group_means(array, self.bag_index, self.n_bags)
+
+    def check_whole(self) -> None:
+        """Refuse bags that slicing has cut: their share need not hold for the rows left.
+
+        Raises
+        ------
+        BagError
+            Naming the bags and the splitters that keep bags whole.
+        """
+        distinct = count_distinct_rows(self.bag_index, self._row_numbers, self.n_bags)
+        cut = (self.rows_per_bag != self._rows_built) | (distinct != self._rows_built)
+        if cut.any():
+            raise BagError(
+                f"bags {name_some(self.ids[cut])} were cut by slicing, so their shares need not "
+                "hold for the rows left: split with BagKFold or another splitter of "
+                "bagshift.model_selection, which keep bags whole."
+            )

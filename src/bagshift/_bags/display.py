@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How `Bags` show themselves: one line, and a small table in notebooks."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from bagshift.bags import Bags
+
+_SHOWN_BAGS = 5
+_LONGEST_TEXT = 60
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+def describe(bags: Bags) -> dict[str, str]:
+    """Say in a few words what the bags hold.
+
+    Parameters
+    ----------
+    bags : Bags
+
+    Returns
+    -------
+    dict
+        Text by heading, such as ``{"rows": "800", "bags": "100", ...}``.
+    """
+    lines = {"rows": f"{len(bags):,}", "bags": f"{bags.n_bags:,}"}
+    if bags.n_bags:
+        lines["sizes"] = _range(bags.sizes)
+        lines["shares"] = _range(bags.positive_shares)
+    if bags.positive is not None:
+        lines["positive"] = repr(bags.positive)
+    n_source = int(bags.is_source.sum())
+    n_labelled = int((bags.has_label & ~bags.is_source).sum())
+    in_no_bag = len(bags) - len(bags.rows_in_bags()) - n_source - n_labelled
+    for heading, number in (
+        ("source rows", n_source),
+        ("labelled rows", n_labelled),
+        ("rows in no bag", in_no_bag),
+    ):
+        if number:
+            lines[heading] = f"{number:,}"
+    return lines
+
+
+def to_text(bags: Bags) -> str:
+    """Write the bags in one line."""
+    lines = describe(bags)
+    counted = [f"{lines.pop('rows')} rows", f"{lines.pop('bags')} bags"]
+    return f"<Bags: {', '.join(counted + [f'{key} {value}' for key, value in lines.items()])}>"
+
+
+def to_html(bags: Bags) -> str:
+    """Write the bags as two small tables: what they hold, and the first few bags."""
+    lines = describe(bags)
+    if bags.n_bags:
+        lines["shares"] += f"  0 {histogram(bags.positive_shares)} 1"
+    summary = "".join(
+        f"<tr><th style='text-align:left'>{escape(key)}</th>"
+        f"<td style='text-align:left;white-space:pre'>{escape(value)}</td></tr>"
+        for key, value in lines.items()
+    )
+    return f"<div class='bagshift-bags'><table>{summary}</table>{_first_bags(bags)}</div>"
+
+
+def histogram(shares: NDArray[np.float64]) -> str:
+    """Draw how many shares fall into each tenth between 0 and 1, as ten bars of text.
+
+    Examples
+    --------
+    >>> histogram(np.array([0.0, 0.0, 0.5, 1.0]))
+    '█    ▄   ▄'
+    """
+    counts, _ = np.histogram(shares, bins=10, range=(0.0, 1.0))
+    levels = np.ceil(counts / counts.max() * (len(_BARS) - 1)).astype(int)
+    return "".join(_BARS[level] for level in levels)
+
+
+def _first_bags(bags: Bags) -> str:
+    if not bags.n_bags:
+        return ""
+    rows_per_bag = bags.rows_per_bag
+    rows = "".join(
+        f"<tr><td style='text-align:left'>{escape(_shorten(str(bags.ids[place])))}</td>"
+        f"<td>{rows_per_bag[place]:,}</td><td>{bags.sizes[place]:,.0f}</td>"
+        f"<td>{bags.positive_shares[place]:.3f}</td></tr>"
+        for place in range(min(bags.n_bags, _SHOWN_BAGS))
+    )
+    n_more = bags.n_bags - _SHOWN_BAGS
+    more = f"<tr><td colspan='4'>and {n_more:,} more</td></tr>" if n_more > 0 else ""
+    head = "".join(f"<th>{name}</th>" for name in ("bag", "rows", "size", "share"))
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}{more}</tbody></table>"
+
+
+def _range(values: NDArray[np.float64]) -> str:
+    low, middle, high = values.min(), np.median(values), values.max()
+    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g} (median {middle:.4g})"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"

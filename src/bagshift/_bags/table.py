@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The bag table: ids, shares, sizes and weights of the bags that have rows."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bagshift._bags.checks import (
+    check_counts,
+    check_matched,
+    check_shares,
+    check_sizes,
+    check_weights,
+)
+from bagshift._bags.columns import BagColumn, read_column
+from bagshift._bags.ids import IntArray, RowIds, is_blank, read_row_ids
+from bagshift._bags.numbers import FloatArray
+from bagshift.exceptions import BagError, name_some
+
+_SILENT_CLASSES = ([0, 1], [-1, 1])
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """What ``on_unmatched="drop"`` left out.
+
+    Attributes
+    ----------
+    bags_without_rows : tuple
+        Ids that have a share but no row.
+    bags_without_share : tuple
+        Ids of rows that have no share; these rows became rows in no bag.
+    n_rows_without_share : int
+        Number of those rows.
+    n_rows_without_id : int
+        Rows whose id was blank; they became rows in no bag too.
+    n_blank_entries : int
+        Entries of the shares or counts whose id was blank.
+    """
+
+    bags_without_rows: tuple[Hashable, ...] = ()
+    bags_without_share: tuple[Hashable, ...] = ()
+    n_rows_without_share: int = 0
+    n_rows_without_id: int = 0
+    n_blank_entries: int = 0
+
+
+@dataclass(frozen=True)
+class BagTable:
+    """Bags that have rows, in order of first appearance, and each row's place among them.
+
+    Attributes
+    ----------
+    bag_index : ndarray of shape (n_rows,)
+    ids, shares, sizes, weights : ndarray of shape (n_bags,)
+    dropped : Dropped
+    """
+
+    bag_index: IntArray
+    ids: NDArray[np.object_]
+    shares: FloatArray
+    sizes: FloatArray
+    weights: FloatArray
+    dropped: Dropped
+
+
+def read_bag_table(
+    bag_ids: Any,
+    shares: Any,
+    *,
+    counts: Any,
+    sizes: Any,
+    weights: Any,
+    positive: Any,
+    negative: Any,
+    on_unmatched: str,
+    no_bag: Hashable,
+) -> BagTable:
+    """Read and check what `Bags.from_arrays` takes; the parameters are documented there."""
+    if on_unmatched not in ("raise", "drop"):
+        raise BagError(f'on_unmatched must be "raise" or "drop", not {on_unmatched!r}.')
+    if (shares is None) == (counts is None):
+        given = "neither" if shares is None else "both"
+        raise BagError(f"pass exactly one of shares and counts; got {given}.")
+    drop = on_unmatched == "drop"
+    name = "shares" if counts is None else "counts"
+    rows = read_row_ids(bag_ids, no_bag=no_bag, allow_blank=drop)
+    column = read_column(shares if counts is None else counts, name, rows)
+    column = _order_classes(column, name, positive, negative)
+    entry_of_bag, dropped = _match(column, name, rows, drop)
+    used = np.flatnonzero(entry_of_bag >= 0)
+    ids = [rows.ids[place] for place in used]
+    numbers = column.values[entry_of_bag[used]]
+    bag_index = _renumber(rows, used)
+    n_rows = np.bincount(bag_index[bag_index >= 0], minlength=len(ids))
+    known = rows.places.keys() | column.entry_of.keys()
+
+    def companion(values: Any, name: str) -> FloatArray | None:
+        return None if values is None else _cover(values, name, rows, used, known, drop)
+
+    final_sizes = check_sizes(companion(sizes, "sizes"), n_rows, ids)
+    if counts is None:
+        final_shares = check_shares(numbers, ids)
+    else:
+        final_shares, final_sizes = check_counts(numbers, final_sizes, sizes is not None, ids)
+    return BagTable(
+        bag_index=bag_index,
+        ids=np.fromiter(ids, dtype=object, count=len(ids)),
+        shares=final_shares,
+        sizes=final_sizes,
+        weights=check_weights(companion(weights, "weights"), ids),
+        dropped=dropped,
+    )
+
+
+def _order_classes(column: BagColumn, name: str, positive: Any, negative: Any) -> BagColumn:
+    """Put two named columns in the order negative, positive."""
+    labels = column.classes
+    if labels is None:
+        return column
+    order = None
+    if positive is None and negative is None:
+        order = next((pair for pair in _SILENT_CLASSES if set(pair) == set(labels)), None)
+    elif positive in labels or (positive is None and negative in labels):
+        last = labels.index(positive) if positive in labels else 1 - labels.index(negative)
+        order = [labels[1 - last], labels[last]]
+    if order is None or (negative is not None and negative != order[0]):
+        raise BagError(
+            f"{name} has two columns, {name_some(labels)}, and it is not said which one is of the "
+            "positive class: pass positive= with its name, or select that column."
+        )
+    places = [labels.index(label) for label in order]
+    return replace(column, values=column.values[:, places], classes=order)
+
+
+def _match(column: BagColumn, name: str, rows: RowIds, drop: bool) -> tuple[IntArray, Dropped]:
+    """Find the entry of every id of the rows, -1 for none."""
+    missing = np.isnan(column.values)
+    missing = missing if missing.ndim == 1 else missing.any(axis=1)
+    entries = [column.entry_of.get(key, -1) for key in rows.places]
+    entry_of_bag = np.array(entries, dtype=np.int64)
+    if drop and len(missing):  # a missing number is then as good as no entry
+        entry_of_bag[missing[entry_of_bag]] = -1
+    without_rows = [
+        column.ids[place] for key, place in column.entry_of.items() if key not in rows.places
+    ]
+    without_entry = [rows.ids[place] for place in np.flatnonzero(entry_of_bag < 0)]
+    if not drop:
+        check_matched(column, name, rows, without_rows, without_entry)
+    elif column.ids and not (entry_of_bag >= 0).any():
+        raise BagError(
+            f"no bag of {name} is left: none of its ids occurs in bag_ids with a number; ids "
+            f"match by equality, so compare {name_some(column.ids, 2)} with "
+            f"{name_some(rows.ids, 2) or 'no id at all'}."
+        )
+    codes = rows.codes[rows.codes >= 0]
+    n_blank = sum(map(is_blank, column.ids))
+    return entry_of_bag, Dropped(
+        bags_without_rows=tuple(bag for bag in without_rows if not is_blank(bag)),
+        bags_without_share=tuple(without_entry),
+        n_rows_without_share=int((entry_of_bag[codes] < 0).sum()) if len(codes) else 0,
+        n_rows_without_id=len(rows.blank_rows),
+        n_blank_entries=n_blank,
+    )
+
+
+def _renumber(rows: RowIds, used: IntArray) -> IntArray:
+    """Place of each row's bag among the used ones, -1 for none."""
+    place = np.full(len(rows.ids) + 1, -1, dtype=np.int64)  # the last one serves code -1
+    place[used] = np.arange(len(used))
+    return place[rows.codes]
+
+
+def _cover(
+    values: Any, name: str, rows: RowIds, used: IntArray, known: set[Hashable], drop: bool
+) -> FloatArray:
+    """Sizes or weights of the used bags: each has one, and unknown bags are refused."""
+    column = read_column(values, name, rows)
+    if column.values.ndim != 1:
+        raise BagError(f"{name} must hold one number per bag, not {column.values.shape[1]}.")
+    keys = list(rows.places)
+    absent = [rows.ids[place] for place in used if keys[place] not in column.entry_of]
+    unknown = [column.ids[at] for key, at in column.entry_of.items() if key not in known]
+    check_matched(column, name, rows, [] if drop else unknown, absent)
+    return column.values[[column.entry_of[keys[place]] for place in used]]
