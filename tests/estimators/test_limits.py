@@ -47,7 +47,7 @@ def test_strong_coupling_gives_the_pooled_machine():
 
 
 def test_pooled_machine_of_labelled_rows_is_an_svc_at_half_the_kernel():
-    X, bags, labels, (X_source, y_source) = two_domains()
+    X, _, labels, (X_source, y_source) = two_domains()
     labelled = Bags.unlabelled(len(X)).with_labels(labels)
     pooled = TGPLM(C_source=1.5, C_target=1.5, coupling=np.inf, **KERNEL)
     pooled.fit(X, labelled, source=(X_source, y_source))
@@ -112,7 +112,7 @@ def test_constant_tube_is_support_vector_regression(C):
         np.testing.assert_allclose(machine.decision_function(X), svr.predict(K @ A.T), atol=1e-4)
 
 
-@pytest.mark.parametrize("C", [2**-8, 1.0, 64.0])
+@pytest.mark.parametrize("C", [2**-8, 1.0, 16.0])
 @pytest.mark.parametrize(
     "kernel", [{"kernel": "linear"}, {"gamma": 0.4}, {"gamma": "scale"}, {"kernel": "poly"}]
 )
@@ -232,7 +232,7 @@ def test_rows_in_no_bag_change_nothing_with_a_fixed_width():
 
 
 def test_labelled_target_rows_pull_the_scores():
-    X, bags, labels, source = two_domains()
+    X, bags, _, source = two_domains()
     Z = np.full((1, X.shape[1]), 4.0)
     known = Bags.concatenate([bags, Bags.unlabelled(1).with_labels([0])])
     free = TGPLM(**KERNEL).fit(X, bags, source=source)

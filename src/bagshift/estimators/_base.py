@@ -130,8 +130,8 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
         -------
         float
             Greater is better. On bags it is one minus the size-weighted mean of
-            \\|predicted share - given share\\|, which says nothing about which rows of a bag are
-            right.
+            the absolute difference between predicted and given share, which says nothing about
+            which rows of a bag are right.
 
         Raises
         ------

@@ -98,12 +98,12 @@ class SourceSVM(CoupledMachine):
     >>> from bagshift import Bags, SourceSVM
     >>> history = np.array([[-1.0], [-0.5], [0.5], [1.0]]), np.array([0, 0, 1, 1])
     >>> X = np.array([[1.0], [2.0], [3.0], [4.0]])
-    >>> bags = Bags.from_arrays(["a", "a", "b", "b"], {"a": 0.0, "b": 1.0})
+    >>> bags = Bags.from_arrays(["a", "a", "b", "b"], {"a": 0.0, "b": 0.5})
     >>> SourceSVM(kernel="linear").fit(X, bags, source=history).predict(X)
     array([1, 1, 1, 1])
     >>> prior = SourceSVM(kernel="linear", threshold="prior")
     >>> prior.fit(X, bags, source=history).predict(X)
-    array([0, 0, 1, 1])
+    array([0, 0, 0, 1])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
