@@ -13,9 +13,11 @@ from bagshift.kernels._expansion import decision_values, linear_weights
 from bagshift.kernels._functions import Kernel
 from bagshift.kernels._memory import free_memory, require_gram, require_memory
 from bagshift.kernels._parameters import resolve_kernel
+from bagshift.kernels._tiles import TILE_ROWS
 from bagshift.kernels._units import unit_cross, unit_gram
 
 __all__ = [
+    "TILE_ROWS",
     "Kernel",
     "decision_values",
     "free_memory",
