@@ -23,6 +23,11 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_gallery.gen_gallery",
 ]
+templates_path = ["_templates"]
+# What stands between single backticks is code, in docstrings as in the gallery.
+default_role = "literal"
+# A reference may stand in a list without being cited in the text.
+suppress_warnings = ["ref.citation"]
 exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.md5"]
 html_math_renderer = "mathml"
 
@@ -36,8 +41,7 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_inherit_docstrings = True
-numpydoc_class_members_toctree = False
-numpydoc_show_inherited_class_members = False
+numpydoc_show_class_members = False  # the page lists them itself
 
 # --- gallery ---------------------------------------------------------------------------------
 
@@ -50,6 +54,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "show_memory": False,
     "remove_config_comments": True,
+    "write_computation_times": False,
     "copyfile_regex": r"^$",
 }
 warnings.filterwarnings("error", module=r"bagshift")
@@ -61,7 +66,7 @@ html_title = "bagshift"
 html_static_path = ["_static"]
 html_css_files = ["bagshift.css"]
 html_show_sourcelink = False
-html_sidebars = {"index": [], "command_line": [], "method": [], "contributing": []}
+html_sidebars = {"**": []}
 html_theme_options = {
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],

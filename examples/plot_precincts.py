@@ -26,7 +26,9 @@ def voters(votes, angle, rng):
     """Draw one row of ten columns for each vote (0 or 1)."""
     direction = np.zeros(N_COLUMNS)
     direction[:2] = np.cos(np.radians(angle)), np.sin(np.radians(angle))
-    return rng.normal(size=(len(votes), N_COLUMNS)) + 1.4 * np.outer(2 * votes - 1, direction)
+    return rng.normal(size=(len(votes), N_COLUMNS)) + 1.4 * np.outer(
+        2 * votes - 1, direction
+    )
 
 
 def election(n_precincts, rng):
@@ -98,7 +100,9 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 NUMBERS, DRAWS = [5, 10, 20, 40], 6
-accuracy = {name: np.zeros((len(NUMBERS), DRAWS)) for name in [*machines, "all votes known"]}
+accuracy = {
+    name: np.zeros((len(NUMBERS), DRAWS)) for name in [*machines, "all votes known"]
+}
 for row, n_precincts in enumerate(NUMBERS):
     for draw in range(DRAWS):
         survey, (X, votes), fresh = election(
@@ -108,12 +112,19 @@ for row, n_precincts in enumerate(NUMBERS):
         shares = {k: votes[precinct == k].mean() for k in range(n_precincts)}
         bags = Bags.from_arrays(precinct, shares)
         for name, machine in machines.items():
-            accuracy[name][row, draw] = fit(clone(machine), X, bags, survey).score(*fresh)
-        accuracy["all votes known"][row, draw] = SVC(kernel="linear").fit(X, votes).score(*fresh)
+            accuracy[name][row, draw] = fit(clone(machine), X, bags, survey).score(
+                *fresh
+            )
+        accuracy["all votes known"][row, draw] = (
+            SVC(kernel="linear").fit(X, votes).score(*fresh)
+        )
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 for vote, colour in ((0, "tab:orange"), (1, "tab:blue")):
-    for (X, votes), marker, label in ((survey, "x", "survey"), (fresh, ".", "today")):
+    for (X, votes), marker, label in (
+        (survey, "x", "survey"),
+        (fresh, ".", "today"),
+    ):
         some = X[votes == vote][:100]
         left.scatter(
             some[:, 0],

@@ -5,6 +5,7 @@ Browsers draw MathML themselves, so pages need neither a script from the network
 translation from LaTeX is docutils' own; a formula it does not know is a warning, hence an error.
 """
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -17,10 +18,35 @@ from sphinx.writers.html5 import HTML5Translator
 logger = logging.getLogger(__name__)
 
 
+# TeX takes one digit where docutils takes a whole number: without braces, \frac12 would
+# become twelve over whatever follows.
+ARGUMENT_DIGIT = re.compile(r"(\\[dt]?frac)\s*(\d)\s*(\d)?")
+
+
+def spell_out(formula: str) -> str:
+    """Return a formula without the shorthands of TeX that docutils reads differently.
+
+    Parameters
+    ----------
+    formula : str
+        LaTeX.
+
+    Returns
+    -------
+    str
+        LaTeX that means the same in TeX.
+    """
+
+    def braced(match: re.Match[str]) -> str:
+        command, *digits = match.groups(default="")
+        return command + "".join(f"{{{digit}}}" for digit in digits if digit)
+
+    return ARGUMENT_DIGIT.sub(braced, formula).replace(r"\dots", r"\ldots")
+
+
 def translate(node: nodes.Element, *, as_block: bool) -> str:
     """Return a formula node as MathML, or as its LaTeX text after a warning."""
-    formula = node.astext().strip()
-    # Only whole sentences of alignment need an environment; others would be refused in one.
+    formula = spell_out(node.astext().strip())
     if as_block and "\\\\" in formula and "\\begin" not in formula:
         formula = rf"\begin{{aligned}}{formula}\end{{aligned}}"
     try:
