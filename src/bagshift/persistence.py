@@ -243,14 +243,15 @@ def _read_manifest(members: Mapping[str, bytes], path: Path) -> Manifest:
     try:
         content = json.loads(members[MANIFEST])
         known = {f.name for f in fields(Manifest)}
-        manifest = Manifest(**{name: content[name] for name in content if name in known})
+        found = {name: content[name] for name in content if name in known}
+        manifest = Manifest(**found | {"classes": tuple(found["classes"])})
         right_types = (
             isinstance(manifest.columns, dict)
             and isinstance(manifest.versions, dict)
             and isinstance(manifest.fit, dict)
             and len(manifest.classes) == 2
         )
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise _refusal(path, "its manifest cannot be read") from error
     if not right_types:
         raise _refusal(path, "its manifest cannot be read")

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From exceptions to one sentence on the error stream and an exit code.
+
+0 is done, 1 is data that cannot be used (explained), 2 is a command that was not understood,
+130 is an interrupt.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import ParamSpec
+
+import typer
+
+P = ParamSpec("P")
+INTERRUPTED = 130
+
+
+def explained(command: Callable[P, None]) -> Callable[P, None]:
+    """Let a command end with a sentence in place of a traceback, unless ``--debug`` asks for it.
+
+    Parameters
+    ----------
+    command : callable
+        A command with a parameter ``debug``.
+
+    Returns
+    -------
+    callable
+    """
+
+    @functools.wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        debug = bool(kwargs.get("debug"))
+        try:
+            with _notes_for_warnings(debug):
+                command(*args, **kwargs)
+        except KeyboardInterrupt:
+            say_error("Interrupted; nothing was written.")
+            raise typer.Exit(INTERRUPTED) from None
+        except Exception as error:
+            if debug or _is_typers(error):
+                raise
+            say_error(_sentence(error))
+            raise typer.Exit(1) from None
+
+    return wrapped
+
+
+def say_error(sentence: str) -> None:
+    """Print a line on the error stream.
+
+    Parameters
+    ----------
+    sentence : str
+        What to say.
+    """
+    typer.echo(sentence, err=True)
+
+
+def _is_typers(error: Exception) -> bool:
+    return type(error).__module__.partition(".")[0] in ("typer", "click")
+
+
+def _sentence(error: Exception) -> str:
+    from bagshift.cli import INSTALL_LINE
+    from bagshift.exceptions import BagError, KernelMemoryError, ModelFileError, TableError
+
+    if isinstance(error, BagError | TableError | ModelFileError | KernelMemoryError):
+        return f"Error: {_in_options(str(error))}"
+    if isinstance(error, ModuleNotFoundError):
+        return INSTALL_LINE
+    reason = " ".join(str(error).split()) or "no reason given"
+    return (
+        f"Error: {type(error).__name__}: {reason} (this should not happen; --debug shows where, "
+        "and a report is welcome)"
+    )
+
+
+def _in_options(text: str) -> str:
+    """Name options in place of the arguments of the Python interface."""
+    for argument, option in (
+        ("Bags.from_arrays(..., positive=)", "--positive"),
+        ('on_unmatched="drop"', "--on-unmatched drop"),
+    ):
+        text = text.replace(argument, option)
+    return text
+
+
+@contextmanager
+def _notes_for_warnings(debug: bool) -> Iterator[None]:
+    """Collect warnings and say those that concern a user, each once, as a line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default" if debug else "always")
+        try:
+            yield
+        finally:
+            for note in dict.fromkeys(filter(None, (_note(w, debug) for w in caught))):
+                print(note, file=sys.stderr)
+
+
+def _note(warning: warnings.WarningMessage, debug: bool) -> str | None:
+    kinds = {kind.__name__ for kind in warning.category.__mro__}
+    text = " ".join(str(warning.message).split())
+    if debug:
+        return f"Warning: {warning.category.__name__}: {text}"
+    if "SourceScaleWarning" in kinds:
+        return (
+            "Warning: the columns of history and target are on different scales (other units?); "
+            "compare the two files before you trust the result."
+        )
+    if kinds & {"PositiveClassWarning", "ConvergenceWarning"}:
+        return f"Warning: {_in_options(text)}"
+    if "unknown categories" in text:
+        return "Note: some categories were never seen at the fit; they count as none."
+    return None

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from bagshift.workflows.requests import BagRequest
+
+
+class OnUnmatched(StrEnum):
+    """What to do with ids without partner."""
+
+    RAISE = "raise"
+    DROP = "drop"
+
+
+Target = Annotated[
+    Path, typer.Option("--target", metavar="FILE", help="Rows to classify; CSV or Parquet.")
+]
+Bag = Annotated[str, typer.Option("--bag", metavar="COLUMN", help="Bag id, in both files.")]
+Shares = Annotated[
+    Path | None,
+    typer.Option(
+        "--shares",
+        metavar="FILE",
+        help="One row per bag. Without it, shares are a column of the target.",
+    ),
+]
+SharesBag = Annotated[
+    str | None,
+    typer.Option("--shares-bag", metavar="COLUMN", help="Bag id in --shares, if named otherwise."),
+]
+ShareColumn = Annotated[
+    str | None,
+    typer.Option("--share-column", metavar="COLUMN", help="Share of positives, 0 to 1."),
+]
+CountColumn = Annotated[
+    str | None,
+    typer.Option("--count-column", metavar="COLUMN", help="Or: number of positives."),
+]
+SizeColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--size-column", metavar="COLUMN", help="Bag size, if larger than the rows at hand."
+    ),
+]
+Unmatched = Annotated[
+    OnUnmatched,
+    typer.Option(
+        "--on-unmatched", help="Ids without partner, blank ids, missing shares: error, or drop."
+    ),
+]
+Source = Annotated[
+    Path | None, typer.Option("--source", metavar="FILE", help="Labelled history, same columns.")
+]
+Label = Annotated[
+    str | None, typer.Option("--label", metavar="COLUMN", help="Label, in --source.")
+]
+Positive = Annotated[
+    str | None,
+    typer.Option(
+        "--positive", metavar="LABEL", help="The label that shares are of (not for 0/1 labels)."
+    ),
+]
+Id = Annotated[
+    str | None,
+    typer.Option("--id", metavar="COLUMN", help="Names each row; kept, never learned from."),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option("--columns", metavar="A,B,...", help="Learn from these columns only."),
+]
+Ignore = Annotated[
+    str | None, typer.Option("--ignore", metavar="A,B,...", help="Leave these columns out.")
+]
+Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors and warnings.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+def bag_request(
+    target: Path,
+    bag: str,
+    shares: Path | None,
+    shares_bag: str | None,
+    share_column: str | None,
+    count_column: str | None,
+    size_column: str | None,
+    on_unmatched: OnUnmatched,
+) -> BagRequest:
+    """Put the options about bags together.
+
+    Parameters
+    ----------
+    target, bag, shares, shares_bag, share_column, count_column, size_column, on_unmatched
+        The options of these names.
+
+    Returns
+    -------
+    BagRequest
+
+    Raises
+    ------
+    typer.BadParameter
+        When options contradict each other or one is missing.
+    """
+    from bagshift.workflows.requests import BagRequest
+
+    if share_column is not None and count_column is not None:
+        raise typer.BadParameter("give --share-column or --count-column, not both.")
+    if share_column is None and count_column is None:
+        raise typer.BadParameter("give --share-column or --count-column.")
+    if shares_bag is not None and shares is None:
+        raise typer.BadParameter("--shares-bag goes with --shares.")
+    return BagRequest(
+        target=target,
+        bag=bag,
+        shares=shares,
+        shares_bag=shares_bag,
+        share_column=share_column,
+        count_column=count_column,
+        size_column=size_column,
+        on_unmatched="drop" if on_unmatched is OnUnmatched.DROP else "raise",
+    )
+
+
+def check_source_options(source: Path | None, label: str | None) -> None:
+    """Refuse history without labels and labels without history.
+
+    Parameters
+    ----------
+    source : Path or None
+        Option ``--source``.
+    label : str or None
+        Option ``--label``.
+
+    Raises
+    ------
+    typer.BadParameter
+        When one is given without the other.
+    """
+    if source is not None and label is None:
+        raise typer.BadParameter("--source needs --label, the column of its labels.")
+    if label is not None and source is None:
+        raise typer.BadParameter("--label goes with --source.")
+
+
+def names(written: str | None) -> tuple[str, ...]:
+    """Split a list of column names at its commas.
+
+    Parameters
+    ----------
+    written : str or None
+        As typed.
+
+    Returns
+    -------
+    tuple of str
+    """
+    return tuple(part.strip() for part in (written or "").split(",") if part.strip())

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What commands print: facts in two columns, small tables, a progress bar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+PATIENCE = 1.0
+FACT_WIDTH = 18
+
+
+class Screen:
+    """Prints for a reader, or nothing when quiet.
+
+    Parameters
+    ----------
+    quiet : bool
+        Print nothing.
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._console = Console(quiet=quiet, markup=False, highlight=False, emoji=False)
+        self.quiet = quiet
+
+    def say(self, text: str = "") -> None:
+        """Print a paragraph, wrapped to the terminal."""
+        self._console.print(printable(text))
+
+    def command(self, line: str) -> None:
+        """Print a line to be copied: it is not wrapped."""
+        self._console.print(printable(line), style="bold", soft_wrap=True)
+
+    def item(self, kind: str, text: str) -> None:
+        """Print one entry of a list, its kind in front."""
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(width=8, no_wrap=True)
+        grid.add_column(overflow="fold")
+        grid.add_row(Text(f"{kind}:", style="bold"), Text(printable(text)))
+        self._console.print(grid)
+
+    def heading(self, text: str) -> None:
+        """Print the title of what follows."""
+        self._console.print(Text(printable(text), style="bold"))
+
+    def facts(self, facts: Sequence[tuple[str, str]]) -> None:
+        """Print names and values in two columns."""
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(width=FACT_WIDTH, no_wrap=True)
+        grid.add_column(overflow="fold")
+        for name, value in facts:
+            grid.add_row(Text(f"  {name}"), Text(printable(value)))
+        self._console.print(grid)
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print a table whose first column is text and whose others are numbers."""
+        table = Table(box=None, padding=(0, 2), header_style="bold")
+        for position, name in enumerate(header):
+            table.add_column(
+                name, justify="right" if position else "left", no_wrap=True, overflow="ellipsis"
+            )
+        for row in rows:
+            table.add_row(*(Text(printable(cell)) for cell in row))
+        self._console.print(table)
+
+    @contextmanager
+    def progress(self, task: str) -> Iterator[Callable[[int, int], None]]:
+        """Give a callback (done, total) that draws a bar on the error stream."""
+        bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.completed}/{task.total}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True, quiet=self.quiet),
+            transient=True,
+        )
+        with bar:
+            number = bar.add_task(task, total=None)
+            yield lambda done, total: bar.update(number, completed=done, total=total)
+
+
+def printable(text: str) -> str:
+    """Write control characters of ids and labels out, so that they cannot steer the terminal.
+
+    Parameters
+    ----------
+    text : str
+        Anything.
+
+    Returns
+    -------
+    str
+    """
+    return "".join(
+        char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text
+    )

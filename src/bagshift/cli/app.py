@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands of ``bagshift``, put together.
+
+Nothing heavy is imported here or at the top of a command's file: help must come at once.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from bagshift import __version__
+from bagshift.cli.check import check
+from bagshift.cli.demo import demo
+from bagshift.cli.evaluate import evaluate
+from bagshift.cli.fit import fit
+from bagshift.cli.predict import predict
+
+app = typer.Typer(
+    name="bagshift",
+    help="Classify individuals from the share of positives in each group, with labelled history.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"bagshift {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+for command in (check, fit, predict, evaluate, demo):
+    app.command()(command)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``bagshift check``: the troubles of the files in words, before fitting."""
+
+from __future__ import annotations
+
+import typer
+
+from bagshift.cli import _options as options
+from bagshift.cli._errors import explained
+
+
+@explained
+def check(
+    target: options.Target,
+    bag: options.Bag,
+    shares: options.Shares = None,
+    shares_bag: options.SharesBag = None,
+    share_column: options.ShareColumn = None,
+    count_column: options.CountColumn = None,
+    size_column: options.SizeColumn = None,
+    source: options.Source = None,
+    label: options.Label = None,
+    positive: options.Positive = None,
+    id_column: options.Id = None,
+    columns: options.Columns = None,
+    ignore: options.Ignore = None,
+    on_unmatched: options.Unmatched = options.OnUnmatched.RAISE,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Say everything that is wrong with bags and shares, before fitting.
+
+    Takes the options of `bagshift fit`. Ends with exit code 1 if there are errors.
+    """
+    from bagshift.cli._echo import bag_facts, plural
+    from bagshift.cli._screen import Screen
+    from bagshift.workflows.checking import check_files
+    from bagshift.workflows.requests import FitRequest
+
+    options.check_source_options(source, label)
+    bags = options.bag_request(
+        target, bag, shares, shares_bag, share_column, count_column, size_column, on_unmatched
+    )
+    report = check_files(
+        FitRequest(
+            bags=bags,
+            source=source,
+            label=label,
+            positive=positive,
+            id_column=id_column,
+            only=options.names(columns),
+            ignore=options.names(ignore),
+        )
+    )
+    screen = Screen(quiet)
+    if report.bags is not None:
+        screen.facts(bag_facts(report.bags, bags))
+        screen.say()
+    for finding in report.findings:
+        screen.item(finding.level, finding.text)
+    if report.n_errors:
+        screen.say()
+        screen.say(f"{plural(report.n_errors, 'error')}; a fit would not start.")
+        raise typer.Exit(1)
+    screen.say("No errors: ready for `bagshift fit`.")

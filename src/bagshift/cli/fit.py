@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``bagshift fit``: from files to a model."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bagshift.cli import _options as options
+from bagshift.cli._errors import explained
+
+if TYPE_CHECKING:
+    from bagshift.workflows.requests import FitRequest, MachineRequest
+
+
+class Method(StrEnum):
+    """Machines to choose from."""
+
+    TGPLM = "tgplm"
+    IC_SVM = "ic-svm"
+    SVM = "svm"
+
+
+class Search(StrEnum):
+    """How hard to look for settings."""
+
+    NONE = "none"
+    QUICK = "quick"
+    FULL = "full"
+
+
+class KernelName(StrEnum):
+    """Kernels that a model file can hold."""
+
+    RBF = "rbf"
+    LINEAR = "linear"
+    POLY = "poly"
+
+
+@explained
+def fit(
+    target: options.Target,
+    bag: options.Bag,
+    output: options.Output,
+    shares: options.Shares = None,
+    shares_bag: options.SharesBag = None,
+    share_column: options.ShareColumn = None,
+    count_column: options.CountColumn = None,
+    size_column: options.SizeColumn = None,
+    source: options.Source = None,
+    label: options.Label = None,
+    positive: options.Positive = None,
+    id_column: options.Id = None,
+    columns: options.Columns = None,
+    ignore: options.Ignore = None,
+    on_unmatched: options.Unmatched = options.OnUnmatched.RAISE,
+    method: Annotated[
+        Method | None,
+        typer.Option(
+            help="tgplm: shares and history (default with --source); ic-svm: shares only; "
+            "svm: history only.",
+            show_default=False,
+        ),
+    ] = None,
+    search: Annotated[
+        Search,
+        typer.Option(help="Choose settings by the shares of held-out bags; no label is used."),
+    ] = Search.QUICK,
+    kernel: Annotated[KernelName, typer.Option(help="Kernel between rows.")] = KernelName.RBF,
+    gamma: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="Kernel width: a number, 'scale' or 'paper'."),
+    ] = None,
+    c_source: Annotated[
+        float | None, typer.Option(metavar="NUMBER", min=0, help="Cost of errors in the history.")
+    ] = None,
+    c_target: Annotated[
+        float | None, typer.Option(metavar="NUMBER", min=0, help="Cost of errors in the bags.")
+    ] = None,
+    coupling: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", min=0, help="0: ignore the history; inf: one machine."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="NUMBER", min=0, help="Of the folds of bags.")
+    ] = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Fit a model to rows in bags with known shares, helped by labelled history.
+
+    bagshift fit --target people.parquet --bag precinct
+    --shares results.csv --share-column yes_share
+    --source history.parquet --label voted --positive yes -o model.skops
+    """
+    options.check_source_options(source, label)
+    request = _fit_request(
+        options.bag_request(
+            target,
+            bag,
+            shares,
+            shares_bag,
+            share_column,
+            count_column,
+            size_column,
+            on_unmatched,
+        ),
+        source,
+        label,
+        positive,
+        id_column,
+        columns,
+        ignore,
+    )
+    machine = _machine_request(
+        method or (Method.TGPLM if source else Method.IC_SVM),
+        search,
+        _settings(kernel, gamma, c_source, c_target, coupling),
+        seed,
+        has_source=source is not None,
+    )
+    _run(request, machine, output, quiet)
+
+
+def _run(request: FitRequest, machine: MachineRequest, output: Path, quiet: bool) -> None:
+    from time import perf_counter
+
+    from bagshift.atomic import check_writable
+    from bagshift.cli._echo import echo_inputs, echo_outcome
+    from bagshift.cli._screen import Screen
+    from bagshift.persistence import save_model
+    from bagshift.workflows.fitting import fit_model
+    from bagshift.workflows.inputs import read_fit_inputs
+
+    screen = Screen(quiet)
+    check_writable(output)
+    inputs = read_fit_inputs(request)
+    echo_inputs(screen, inputs)
+    started = perf_counter()
+    with screen.progress("Comparing settings on held-out bags") as progress:
+        outcome = fit_model(inputs, machine, progress)
+    save_model(outcome.saved, output)
+    echo_outcome(screen, inputs, machine, outcome, output, perf_counter() - started)
+
+
+def _fit_request(
+    bags: Any,
+    source: Path | None,
+    label: str | None,
+    positive: str | None,
+    id_column: str | None,
+    columns: str | None,
+    ignore: str | None,
+) -> FitRequest:
+    from bagshift.workflows.requests import FitRequest
+
+    return FitRequest(
+        bags=bags,
+        source=source,
+        label=label,
+        positive=positive,
+        id_column=id_column,
+        only=options.names(columns),
+        ignore=options.names(ignore),
+    )
+
+
+def _settings(
+    kernel: KernelName,
+    gamma: str | None,
+    c_source: float | None,
+    c_target: float | None,
+    coupling: float | None,
+) -> dict[str, Any]:
+    """Return the settings that were given, by the names of TGPLM's parameters."""
+    given: dict[str, Any] = {"C_source": c_source, "C_target": c_target, "coupling": coupling}
+    if kernel is not KernelName.RBF:
+        given["kernel"] = kernel.value
+    if gamma is not None:
+        given["gamma"] = _gamma(gamma)
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _gamma(written: str) -> str | float:
+    if written in ("scale", "paper"):
+        return written
+    try:
+        number = float(written)
+    except ValueError:
+        number = -1.0
+    if not 0 < number < float("inf"):
+        raise typer.BadParameter("--gamma is a number above 0, 'scale' or 'paper'.")
+    return number
+
+
+def _machine_request(
+    method: Method,
+    search: Search,
+    settings: dict[str, Any],
+    seed: int | None,
+    *,
+    has_source: bool,
+) -> MachineRequest:
+    from bagshift.workflows.requests import MachineRequest
+
+    if method is Method.SVM and not has_source:
+        raise typer.BadParameter("--method svm learns from history; give --source and --label.")
+    return MachineRequest(
+        method=method.value,
+        search=search.value,
+        parameters=_for_method(method, settings),
+        seed=seed,
+    )
+
+
+def _for_method(method: Method, settings: dict[str, Any]) -> dict[str, Any]:
+    """Rename the settings for machines with a single cost; refuse those without effect."""
+    own = {Method.TGPLM: None, Method.IC_SVM: "C_target", Method.SVM: "C_source"}[method]
+    renamed = {}
+    for name, value in settings.items():
+        if own is None or name in ("kernel", "gamma"):
+            renamed[name] = value
+        elif name == own:
+            renamed["C"] = value
+        else:
+            option = "--" + name.lower().replace("_", "-")
+            raise typer.BadParameter(f"{option} has no effect with --method {method.value}.")
+    return renamed

@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The troubles of a bag table in words, all at once, before anything is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from bagshift.exceptions import BagError, name_some
+from bagshift.workflows.bag_sheet import BagSheet
+
+TOTAL_WORDS = r"(?i)^\W*(grand |sub|sub-)?(totals?|sum|overall|all)\b"
+DROP = "--on-unmatched drop"
+MOSTLY_LARGE = 0.5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing noticed about a bag table.
+
+    Attributes
+    ----------
+    level : {"error", "warning", "note"}
+        Errors prevent a fit; warnings say what cannot be learned.
+    text : str
+        One sentence.
+    droppable : bool
+        Whether ``on_unmatched="drop"`` leaves the trouble out.
+    """
+
+    level: Literal["error", "warning", "note"]
+    text: str
+    droppable: bool = False
+
+    @property
+    def without_advice(self) -> str:
+        """The sentence up to what could be done."""
+        return self.text.partition("; ")[0].removesuffix(".") + "."
+
+
+def check_bag_sheet(sheet: BagSheet) -> list[Finding]:
+    """Look at ids and shares and say everything that is wrong or worth knowing.
+
+    Parameters
+    ----------
+    sheet : BagSheet
+        Ids and shares as read.
+
+    Returns
+    -------
+    list of Finding
+        Errors first, then warnings, then notes.
+    """
+    found = [*_ids(sheet), *_values(sheet), *_sizes(sheet)]
+    if not any(finding.level == "error" and not finding.droppable for finding in found):
+        found += _information(sheet)
+    order = ("error", "warning", "note")
+    return sorted(found, key=lambda finding: order.index(finding.level))
+
+
+def raise_first_error(findings: list[Finding], *, drop: bool) -> None:
+    """Raise the first error that is not to be dropped.
+
+    Parameters
+    ----------
+    findings : list of Finding
+        From :func:`check_bag_sheet`.
+    drop : bool
+        Whether troubles that can be left out are to be left out.
+
+    Raises
+    ------
+    BagError
+        Its sentence says how many more errors there are.
+    """
+    errors = [f for f in findings if f.level == "error" and not (drop and f.droppable)]
+    if not errors:
+        return
+    rest = len(errors) - 1
+    more = f" (`bagshift check` shows {rest} more)" if rest else ""
+    raise BagError(errors[0].text.removesuffix(".") + more + ".")
+
+
+def usable_table(sheet: BagSheet) -> pl.DataFrame:
+    """Return one row per bag that has rows and a share.
+
+    Parameters
+    ----------
+    sheet : BagSheet
+        A sheet whose remaining errors are droppable.
+
+    Returns
+    -------
+    polars.DataFrame
+        Columns of ``sheet.table``.
+    """
+    return (
+        sheet.table.filter(
+            pl.col("bag").is_in(sheet.row_ids.drop_nulls().unique().implode())
+            & pl.col("value").is_not_null()
+        )
+    ).unique("bag", keep="first", maintain_order=True)
+
+
+def _ids(sheet: BagSheet) -> Iterator[Finding]:
+    row_ids, table_ids = sheet.row_ids, sheet.table["bag"]
+    bag, name = sheet.request.bag, sheet.target_name
+    blank = row_ids.is_null().arg_true()
+    if blank.len():
+        yield _error(
+            f"Column {bag!r} of {name} is blank in {_count(blank.len(), 'row')} (row "
+            f"{name_some(_file_rows(blank))}); fill the ids in, or use {DROP} to keep these rows "
+            "in no bag.",
+            droppable=True,
+        )
+    if sheet.beside_rows:
+        yield from _changing_shares(sheet)
+        return
+    yield from _totals(sheet)
+    blank = table_ids.is_null().arg_true()
+    if blank.len():
+        yield _error(
+            f"Column {sheet.request.bag_in_shares!r} of {sheet.table_name} is blank in "
+            f"{_count(blank.len(), 'row')} (row {name_some(_file_rows(blank))}); fill the ids in, "
+            f"or use {DROP} to leave them out.",
+            droppable=True,
+        )
+    yield from _duplicates(sheet)
+    yield from _unmatched(sheet)
+
+
+def _changing_shares(sheet: BagSheet) -> Iterator[Finding]:
+    twice = _repeated(sheet.table["bag"])
+    if twice.len():
+        columns = sheet.request.value_column
+        if sheet.request.size_column:
+            columns += f"' and '{sheet.request.size_column}"
+        yield _error(
+            f"Column '{columns}' of {sheet.target_name} changes within bags {name_some(twice)}; "
+            "every row of a bag must repeat the same value."
+        )
+
+
+def _total_rows(sheet: BagSheet) -> pl.Series:
+    """Ids of the table that sum up other bags and have no rows of their own."""
+    table = sheet.table.filter(
+        pl.col("bag").is_not_null() & ~pl.col("bag").is_in(sheet.row_ids.drop_nulls().implode())
+    )
+    amount = "value" if sheet.request.by_count else "size"
+    named = table["bag"].str.strip_chars().str.contains(TOTAL_WORDS)
+    if amount not in table.columns or sheet.table.height < 3:
+        return table["bag"].filter(named)
+    everything = sheet.table[amount].sum()
+    is_sum = (2 * table[amount] - everything).abs() < 1e-6 * max(1.0, abs(everything))
+    return table["bag"].filter(named | is_sum.fill_null(False))
+
+
+def _totals(sheet: BagSheet) -> Iterator[Finding]:
+    totals = _total_rows(sheet)
+    if totals.len():
+        yield _error(
+            f"{sheet.table_name} has what looks like a total row, {name_some(totals)}, next to "
+            f"the bags; remove it, or use {DROP} to leave it out.",
+            droppable=True,
+        )
+
+
+def _duplicates(sheet: BagSheet) -> Iterator[Finding]:
+    table = sheet.table.filter(pl.col("bag").is_not_null())
+    agreeing = _repeated(table["bag"])
+    contradicting = _repeated(table.unique()["bag"])
+    agreeing = agreeing.filter(~agreeing.is_in(contradicting.implode()))
+    if contradicting.len():
+        yield _error(
+            f"{sheet.table_name} has several rows that disagree for bags "
+            f"{name_some(contradicting)}; keep one row per bag."
+        )
+    if agreeing.len():
+        yield _error(
+            f"{sheet.table_name} repeats bags {name_some(agreeing)}; keep one row per bag, or use "
+            f"{DROP} to leave the repetitions out.",
+            droppable=True,
+        )
+
+
+def _unmatched(sheet: BagSheet) -> Iterator[Finding]:
+    in_rows = sheet.row_ids.drop_nulls().unique(maintain_order=True)
+    in_table = sheet.table["bag"].drop_nulls().unique(maintain_order=True)
+    totals = _total_rows(sheet)
+    without_share = in_rows.filter(~in_rows.is_in(in_table.implode()))
+    without_rows = in_table.filter(~in_table.is_in(pl.concat([in_rows, totals]).implode()))
+    if without_share.len() == in_rows.len():
+        yield _error(
+            f"No bag id of {sheet.target_name} (such as {name_some(in_rows, 3)}) occurs in "
+            f"{sheet.table_name} (such as {name_some(in_table, 3)}); check that "
+            f"{sheet.request.bag!r} and {sheet.request.bag_in_shares!r} mean the same"
+            f"{_nearly_equal(without_share, in_table)}."
+        )
+        return
+    if without_share.len():
+        n_rows = sheet.row_ids.is_in(without_share.implode()).sum()
+        yield _error(
+            f"{_count(without_share.len(), 'bag')} of {sheet.target_name} ({_count(n_rows, 'row')}"
+            f") have no share in {sheet.table_name}: {name_some(without_share)}"
+            f"{_nearly_equal(without_share, without_rows)}; add them, or use {DROP} to keep these "
+            "rows in no bag.",
+            droppable=True,
+        )
+    if without_rows.len():
+        yield _error(
+            f"{_count(without_rows.len(), 'bag')} of {sheet.table_name} have no rows in "
+            f"{sheet.target_name}: {name_some(without_rows)}; add the rows, or use {DROP} to "
+            "leave these bags out.",
+            droppable=True,
+        )
+
+
+def _nearly_equal(missing: pl.Series, offered: pl.Series) -> str:
+    def plain(ids: pl.Series) -> pl.Series:
+        return ids.str.strip_chars().str.to_lowercase().str.strip_chars_start("0")
+
+    close = missing.filter(plain(missing).is_in(plain(offered).implode()))
+    if not close.len():
+        return ""
+    return f" ({name_some(close, 1)} differs only in blanks, capitals or leading zeros)"
+
+
+def _values(sheet: BagSheet) -> Iterator[Finding]:
+    column, name = sheet.request.value_column, sheet.table_name
+    known = _speaking_rows(sheet)
+    missing = known.filter(pl.col("value").is_null())["bag"]
+    if missing.len():
+        yield _error(
+            f"Column {column!r} of {name} is missing for bags {name_some(missing)}; fill it in, "
+            f"or use {DROP} to keep their rows in no bag.",
+            droppable=True,
+        )
+    known = known.filter(pl.col("value").is_not_null())
+    infinite = known.filter(pl.col("value").is_infinite())["bag"]
+    if infinite.len():
+        yield _error(f"Column {column!r} of {name} is infinite for bags {name_some(infinite)}.")
+    known = known.filter(pl.col("value").is_finite())
+    yield from (_counts(sheet, known) if sheet.request.by_count else _shares(sheet, known))
+
+
+def _shares(sheet: BagSheet, known: pl.DataFrame) -> Iterator[Finding]:
+    column, name = sheet.request.value_column, sheet.table_name
+    outside = known.filter(~pl.col("value").is_between(0, 1))
+    if not outside.height:
+        return
+    values = known["value"]
+    if values.is_between(0, 100).all() and (values > 1).mean() > MOSTLY_LARGE:
+        yield _error(
+            f"Column {column!r} of {name} looks like 0–100 (from {values.min():g} to "
+            f"{values.max():g}) but shares run from 0 to 1; divide by 100."
+        )
+        return
+    worst = name_some([float(value) for value in outside["value"]], 1)
+    yield _error(
+        f"Column {column!r} of {name} is outside 0 to 1 for bags {name_some(outside['bag'])} "
+        f"(such as {worst}); correct these shares."
+    )
+
+
+def _counts(sheet: BagSheet, known: pl.DataFrame) -> Iterator[Finding]:
+    column, name = sheet.request.value_column, sheet.table_name
+    broken = known.filter((pl.col("value") < 0) | (pl.col("value") != pl.col("value").round()))
+    if broken.height:
+        yield _error(
+            f"Column {column!r} of {name} holds no count for bags {name_some(broken['bag'])} (such "
+            f"as {name_some([float(v) for v in broken['value']], 1)}); counts are whole numbers "
+            "from 0 on, and shares go with --share-column."
+        )
+    sized = _with_sizes(sheet, known)
+    large = sized.filter(pl.col("value") > pl.col("size"))
+    if large.height:
+        bag, value, size = large.select("bag", "value", "size").row(0)
+        whose = "the size declared" if sheet.request.size_column else "the rows of the bag"
+        yield _error(
+            f"Column {column!r} of {name} is larger than {whose} for bags "
+            f"{name_some(large['bag'])} ({bag!r}: {value:g} of {size:g}); correct the counts, or "
+            "give the true sizes with --size-column."
+        )
+
+
+def _sizes(sheet: BagSheet) -> Iterator[Finding]:
+    if not sheet.request.size_column:
+        return
+    column, name = sheet.request.size_column, sheet.table_name
+    known = _speaking_rows(sheet)
+    broken = known.filter(
+        pl.col("size").is_null()
+        | (pl.col("size") < 1)
+        | (pl.col("size") != pl.col("size").round())
+        | pl.col("size").is_infinite()
+    )
+    if broken.height:
+        yield _error(
+            f"Column {column!r} of {name} holds no size for bags {name_some(broken['bag'])}; sizes "
+            "are whole numbers from 1 on."
+        )
+    small = known.join(_row_counts(sheet), on="bag").filter(pl.col("size") < pl.col("rows"))
+    if small.height:
+        bag, size, rows = small.select("bag", "size", "rows").row(0)
+        yield _error(
+            f"Column {column!r} of {name} is smaller than the rows in {sheet.target_name} for bags "
+            f"{name_some(small['bag'])} ({bag!r}: {size:g} against {rows} rows); a bag cannot "
+            "have more rows than individuals."
+        )
+
+
+def _information(sheet: BagSheet) -> Iterator[Finding]:
+    table = _with_sizes(sheet, usable_table(sheet))
+    if not table.height:
+        return
+    shares = table["value"] / table["size"] if sheet.request.by_count else table["value"]
+    n_pure = int(((shares == 0) | (shares == 1)).sum())
+    if table.height == 1:
+        yield Finding(
+            "warning",
+            "There is one bag only: its share tells how many rows are positive, and which ones "
+            "must come from the history.",
+        )
+    elif shares.n_unique() == 1:
+        yield Finding(
+            "warning",
+            f"All {table.height} bags have the share {shares[0]:g}: they tell how many rows are "
+            "positive, and which ones must come from the history.",
+        )
+    elif n_pure == table.height:
+        yield Finding(
+            "warning", "Every bag has the share 0 or 1, so each share is a label of all its rows."
+        )
+    elif n_pure:
+        yield Finding("note", f"{_count(n_pure, 'bag')} of {table.height} have the share 0 or 1.")
+    single = table.filter(pl.col("rows") == 1)["bag"]
+    if single.len():
+        yield Finding("note", f"{_count(single.len(), 'bag')} have a single row.")
+
+
+def _speaking_rows(sheet: BagSheet) -> pl.DataFrame:
+    """Rows of the table whose bag has rows: only their values matter."""
+    in_rows = sheet.row_ids.drop_nulls().unique()
+    return sheet.table.filter(pl.col("bag").is_in(in_rows.implode()))
+
+
+def _row_counts(sheet: BagSheet) -> pl.DataFrame:
+    ids = sheet.row_ids.drop_nulls().alias("bag")
+    return ids.to_frame().group_by("bag", maintain_order=True).agg(pl.len().alias("rows"))
+
+
+def _with_sizes(sheet: BagSheet, table: pl.DataFrame) -> pl.DataFrame:
+    table = table.join(_row_counts(sheet), on="bag", maintain_order="left")
+    return table if "size" in table.columns else table.with_columns(size=pl.col("rows"))
+
+
+def _repeated(ids: pl.Series) -> pl.Series:
+    return ids.filter(ids.is_duplicated()).unique(maintain_order=True)
+
+
+def _file_rows(positions: pl.Series) -> list[int]:
+    """Rows as a reader counts them, from 1."""
+    return [int(position) + 1 for position in positions]
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def _error(text: str, *, droppable: bool = False) -> Finding:
+    return Finding("error", text, droppable)

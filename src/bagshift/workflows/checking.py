@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Everything that would trouble a fit, found without fitting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bagshift.bags import Bags
+from bagshift.columns import as_kinds
+from bagshift.exceptions import BagError, TableError
+from bagshift.workflows.bag_check import Finding, check_bag_sheet
+from bagshift.workflows.bag_sheet import read_bag_sheet
+from bagshift.workflows.inputs import (
+    choose_fit_columns,
+    make_bags,
+    read_history,
+    read_target,
+)
+from bagshift.workflows.requests import FitRequest
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What :func:`check_files` found.
+
+    Attributes
+    ----------
+    findings : list of Finding
+        Errors first.
+    bags : Bags or None
+        What a fit would learn from; None when errors prevent it.
+    """
+
+    findings: list[Finding]
+    bags: Bags | None
+
+    @property
+    def n_errors(self) -> int:
+        """Number of errors."""
+        return sum(finding.level == "error" for finding in self.findings)
+
+
+def check_files(request: FitRequest) -> CheckReport:
+    """Check the files of a fit and report all troubles at once.
+
+    Parameters
+    ----------
+    request : FitRequest
+        Files and columns; history is checked when it is named.
+
+    Returns
+    -------
+    CheckReport
+        With ``on_unmatched="drop"``, troubles that can be left out are notes.
+
+    Raises
+    ------
+    TableError
+        When the target or the shares cannot be read at all.
+    """
+    target = read_target(request)
+    sheet = read_bag_sheet(request.bags, target)
+    findings = check_bag_sheet(sheet)
+    if request.bags.on_unmatched == "drop":
+        findings = [_dropped(finding) for finding in findings]
+    bags = None
+    if not any(finding.level == "error" for finding in findings):
+        try:
+            bags = make_bags(sheet)
+        except BagError as error:
+            findings.append(Finding("error", str(error)))
+    try:
+        source, _ = read_history(request)
+        columns = choose_fit_columns(request, target, source)
+        for table in (target, source):
+            if table is not None:
+                as_kinds(table, columns.kinds)
+    except TableError as error:
+        findings.append(Finding("error", str(error)))
+    order = ("error", "warning", "note")
+    return CheckReport(sorted(findings, key=lambda f: order.index(f.level)), bags)
+
+
+def _dropped(finding: Finding) -> Finding:
+    if finding.level == "error" and finding.droppable:
+        return Finding("note", f"Would be dropped: {finding.without_advice}")
+    return finding

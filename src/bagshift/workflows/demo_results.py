@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the demonstration ends with: four methods on fresh rows, and a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.svm import SVC
+
+from bagshift.atomic import whole_file
+from bagshift.bags import Bags
+from bagshift.columns import NamedTable, as_kinds
+from bagshift.metrics import predicted_shares
+from bagshift.model_selection import bag_cross_val_predict
+from bagshift.persistence import SavedModel
+from bagshift.plotting import plot_accuracies, plot_images, plot_shares
+from bagshift.tables import read_table
+from bagshift.workflows.demo_files import DemoFiles
+
+SOURCE_ONLY = "history only (SVM)"
+IC_SVM = "shares only (IC-SVM)"
+TGPLM = "both (TGPLM)"
+CEILING = "true labels of the bagged rows (ceiling)"
+N_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class DemoResults:
+    """Results on rows that no method has seen.
+
+    Attributes
+    ----------
+    accuracies : dict of str to float
+        Accuracy on the fresh rows by method.
+    n_fresh : int
+        Number of these rows.
+    given_shares, held_out_shares : ndarray of shape (n_bags,)
+        Share of each bag, and what TGPLM predicts for it without having been told.
+    fresh_labels : ndarray of bool, shape (n_fresh,)
+        Which fresh rows TGPLM takes for positive.
+    """
+
+    accuracies: dict[str, float]
+    n_fresh: int
+    given_shares: NDArray[np.float64]
+    held_out_shares: NDArray[np.float64]
+    fresh_labels: NDArray[np.bool_]
+
+
+def compare_methods(files: DemoFiles, tgplm: SavedModel, ic_svm: SavedModel) -> DemoResults:
+    """Compare methods on the fresh rows, all on the features of the TGPLM model.
+
+    The SVM on history and the ceiling, which is given the true labels that nobody has, are tuned
+    by five-fold accuracy on the rows they are trained on.
+
+    Parameters
+    ----------
+    files : DemoFiles
+        The example files.
+    tgplm, ic_svm : SavedModel
+        Models fitted on them.
+
+    Returns
+    -------
+    DemoResults
+    """
+    digits = files.digits
+    history, bagged, fresh = (
+        _features(tgplm, path) for path in (files.history, files.target, files.fresh)
+    )
+    truth = digits.y_fresh
+    is_eight = tgplm.model[-1].decision_function(fresh) > 0
+    ic_fresh = _features(ic_svm, files.fresh)
+    accuracies = {
+        SOURCE_ONLY: _tuned_svc(history, digits.y_source).score(fresh, truth),
+        IC_SVM: np.mean((ic_svm.model[-1].decision_function(ic_fresh) > 0) == truth),
+        TGPLM: np.mean(is_eight == truth),
+        CEILING: _tuned_svc(bagged, digits.y_bagged).score(fresh, truth),
+    }
+    bags = Bags.from_arrays(digits.bag_ids, digits.shares)
+    scores = bag_cross_val_predict(
+        tgplm.model[-1], bagged, bags, source=(history, digits.y_source)
+    )
+    return DemoResults(
+        accuracies={name: float(value) for name, value in accuracies.items()},
+        n_fresh=len(truth),
+        given_shares=bags.positive_shares,
+        held_out_shares=predicted_shares(bags, scores > 0),
+        fresh_labels=is_eight,
+    )
+
+
+def save_picture(files: DemoFiles, results: DemoResults, path: Path) -> None:
+    """Draw the demonstration in one picture.
+
+    Parameters
+    ----------
+    files : DemoFiles
+        The example files.
+    results : DemoResults
+        Results on them.
+    path : Path
+        A PNG file.
+    """
+    figure = demo_picture(files, results)
+    FigureCanvasAgg(figure)
+    with whole_file(path) as draft:
+        figure.savefig(draft, format="png", dpi=150)
+
+
+def demo_picture(files: DemoFiles, results: DemoResults) -> Figure:
+    """Return the picture: the digits of both domains, accuracies, and shares of held-out bags.
+
+    Parameters
+    ----------
+    files : DemoFiles
+        The example files.
+    results : DemoResults
+        Results on them.
+
+    Returns
+    -------
+    Figure
+    """
+    digits = files.digits
+    figure = Figure(figsize=(10, 7.6), layout="constrained")
+    upper, lower = figure.subfigures(2, 1, height_ratios=[1.05, 1.25], hspace=0.03)
+    top, middle = upper.subplots(2, 1)
+    left, right = lower.subplots(1, 2, width_ratios=[1.45, 1])
+    shown = slice(0, N_SHOWN)
+    plot_images(digits.X_source[shown], _digits(digits.pair, digits.y_source[shown]), top)
+    top.set_title("History: upright digits, each with its label", loc="left")
+    wrong = results.fresh_labels != (digits.y_fresh == 1)
+    plot_images(
+        digits.X_fresh[shown],
+        _digits(digits.pair, results.fresh_labels[shown].astype(int)),
+        middle,
+        marked=list(wrong[shown]),
+    )
+    middle.set_title(
+        f"Target: digits rotated by {digits.angle:g}°, known only by the share of eights in bags "
+        "of 8.\nBelow: what TGPLM takes fresh ones for (bold: wrong)",
+        loc="left",
+    )
+    plot_accuracies(
+        {name.replace(" (", "\n("): value for name, value in results.accuracies.items()},
+        left,
+        highlight=TGPLM.replace(" (", "\n("),
+    )
+    left.set_title(f"Accuracy on {results.n_fresh} fresh rows (draw {files.seed})", loc="left")
+    plot_shares(results.given_shares, results.held_out_shares, right)
+    right.set(xlabel="given share of eights", ylabel="predicted share")
+    right.set_title(f"{len(results.given_shares)} bags, each held out in turn", loc="left")
+    return figure
+
+
+def _digits(pair: tuple[int, int], labels: NDArray[Any]) -> list[str]:
+    return [str(pair[int(label)]) for label in labels]
+
+
+def _features(saved: SavedModel, path: Path) -> NDArray[Any]:
+    frame: pl.DataFrame = read_table(path)
+    rows = as_kinds(NamedTable(frame, path.name), saved.manifest.columns)
+    return np.asarray(saved.model[:-1].transform(rows))
+
+
+def _tuned_svc(X: NDArray[Any], labels: NDArray[np.int64]) -> GridSearchCV:
+    scale = 1.0 / (X.shape[1] * X.var())
+    grid = {"C": [0.25, 1.0, 8.0], "gamma": [0.25 * scale, scale, 4 * scale]}
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    return GridSearchCV(SVC(), grid, cv=folds).fit(X, labels)

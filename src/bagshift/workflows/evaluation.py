@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How far a model's predictions are from given shares and, where there are some, labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from bagshift.bags import Bags
+from bagshift.columns import NamedTable
+from bagshift.exceptions import TableError, name_some
+from bagshift.fingerprints import row_fingerprints
+from bagshift.metrics import predicted_shares, share_error
+from bagshift.persistence import Manifest, SavedModel
+from bagshift.workflows.bag_check import Finding, check_bag_sheet, raise_first_error
+from bagshift.workflows.bag_sheet import read_bag_sheet
+from bagshift.workflows.inputs import make_bags
+from bagshift.workflows.labels import label_values
+from bagshift.workflows.prediction import read_model_rows
+from bagshift.workflows.requests import BagRequest
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Agreement with true labels, kept apart for rows that were fitted on and fresh ones.
+
+    Attributes
+    ----------
+    n_in_sample, n_fresh : int
+        Labelled rows of each kind.
+    in_sample, fresh : float or None
+        Share of them that is predicted right; None without such rows.
+    n_unlabelled : int
+        Rows without a label.
+    """
+
+    n_in_sample: int
+    n_fresh: int
+    in_sample: float | None
+    fresh: float | None
+    n_unlabelled: int
+
+
+@dataclass(frozen=True)
+class ShareErrors:
+    """Predicted against given shares.
+
+    Attributes
+    ----------
+    overall : float
+        Size-weighted mean of the absolute errors.
+    bags : polars.DataFrame
+        Columns ``bag``, ``rows``, ``given``, ``predicted``, ``error``; largest error first.
+    n_fitted_bags : int
+        Bags whose rows the model was all fitted on: their shares were not held out.
+    findings : list of Finding
+        What is worth knowing about the bags.
+    """
+
+    overall: float
+    bags: pl.DataFrame
+    n_fitted_bags: int
+    findings: list[Finding]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What :func:`evaluate_model` found.
+
+    Attributes
+    ----------
+    n_rows, n_fitted_rows : int
+        Rows of the file, and how many of them the model was fitted on.
+    predicted_share : float
+        Share of rows predicted positive.
+    shares : ShareErrors or None
+        Against given shares.
+    accuracy : Accuracy or None
+        Against labels.
+    notes : list of str
+        What was done to the columns.
+    """
+
+    n_rows: int
+    n_fitted_rows: int
+    predicted_share: float
+    shares: ShareErrors | None
+    accuracy: Accuracy | None
+    notes: list[str]
+
+
+def evaluate_model(
+    saved: SavedModel,
+    target: Path,
+    *,
+    bags: BagRequest | None = None,
+    label: str | None = None,
+) -> Evaluation:
+    """Compare predictions for a file with what is known about it.
+
+    Parameters
+    ----------
+    saved : SavedModel
+        A loaded model.
+    target : Path
+        Rows to predict.
+    bags : BagRequest, optional
+        Where the shares of their bags are.
+    label : str, optional
+        Column of true labels; rows without one are left out.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    TableError, BagError
+        When the files cannot be used.
+    """
+    rows = read_model_rows(
+        target, saved.manifest, text_columns=(bags.bag if bags else None, label)
+    )
+    is_positive = np.asarray(saved.model.decision_function(rows.X)) > 0
+    was_fitted = np.isin(row_fingerprints(rows.X), saved.fitted_rows)
+    return Evaluation(
+        n_rows=len(is_positive),
+        n_fitted_rows=int(was_fitted.sum()),
+        predicted_share=float(is_positive.mean()),
+        shares=_share_errors(bags, rows.table, is_positive, was_fitted) if bags else None,
+        accuracy=_accuracy(rows.table, label, saved.manifest, is_positive, was_fitted),
+        notes=rows.notes,
+    )
+
+
+def _share_errors(
+    request: BagRequest,
+    table: NamedTable,
+    is_positive: NDArray[np.bool_],
+    was_fitted: NDArray[np.bool_],
+) -> ShareErrors:
+    sheet = read_bag_sheet(request, table)
+    findings = check_bag_sheet(sheet)
+    raise_first_error(findings, drop=request.on_unmatched == "drop")
+    bags = make_bags(sheet)
+    return ShareErrors(
+        overall=share_error(bags, is_positive),
+        bags=_bag_table(bags, is_positive),
+        n_fitted_bags=int((bags.bag_means(was_fitted) == 1).sum()),
+        findings=findings,
+    )
+
+
+def _bag_table(bags: Bags, is_positive: NDArray[np.bool_]) -> pl.DataFrame:
+    predicted = predicted_shares(bags, is_positive)
+    frame = pl.DataFrame(
+        {
+            "bag": [str(bag) for bag in bags.ids],
+            "rows": bags.rows_per_bag,
+            "given": bags.positive_shares,
+            "predicted": predicted,
+            "error": predicted - bags.positive_shares,
+        }
+    )
+    return frame.sort(pl.col("error").abs(), descending=True, maintain_order=True)
+
+
+def _accuracy(
+    table: NamedTable,
+    label: str | None,
+    manifest: Manifest,
+    is_positive: NDArray[np.bool_],
+    was_fitted: NDArray[np.bool_],
+) -> Accuracy | None:
+    if label is None:
+        return None
+    truth, known = _truth(table, label, manifest)
+    correct = truth == is_positive
+
+    def mean(rows: NDArray[np.bool_]) -> float | None:
+        return float(correct[rows].mean()) if rows.any() else None
+
+    in_sample, fresh = known & was_fitted, known & ~was_fitted
+    return Accuracy(
+        n_in_sample=int(in_sample.sum()),
+        n_fresh=int(fresh.sum()),
+        in_sample=mean(in_sample),
+        fresh=mean(fresh),
+        n_unlabelled=int((~known).sum()),
+    )
+
+
+def _truth(
+    table: NamedTable, label: str, manifest: Manifest
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which rows are truly positive, and which have a label at all."""
+    values = label_values(table, label)
+    known = values.is_not_null().to_numpy()
+    negative, positive = (_same_type(values, c) for c in manifest.classes)
+    found: list[Any] = values.drop_nulls().unique().to_list()
+    strangers = [value for value in found if value not in (negative, positive)]
+    if strangers or not found:
+        held = name_some(strangers) if strangers else "no label"
+        raise TableError(
+            f"Column {label!r} of {table.name} holds {held}; the model knows "
+            f"{name_some(manifest.classes)}."
+        )
+    return np.array([value == positive for value in values.to_list()]), known
+
+
+def _same_type(values: pl.Series, label: Any) -> Any:
+    """Write a class as the column does: the text "1" of a model may be the number 1 here."""
+    if values.dtype == pl.String:
+        return str(label)
+    if isinstance(label, str) and values.dtype.is_integer() and label.lstrip("-").isdigit():
+        return int(label)
+    return label

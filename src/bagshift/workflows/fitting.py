@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From what was read to a fitted model that can be saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from bagshift.estimators import TGPLM, InverseCalibrationSVM, SourceSVM
+from bagshift.estimators._training import read_training
+from bagshift.exceptions import TableError
+from bagshift.features import feature_pipeline
+from bagshift.fingerprints import row_fingerprints
+from bagshift.metrics import share_error
+from bagshift.model_selection import BagKFold, path_search
+from bagshift.model_selection.grids import named_grid
+from bagshift.persistence import Manifest, SavedModel
+from bagshift.workflows.inputs import FitInputs
+from bagshift.workflows.requests import MachineRequest
+
+MACHINES: dict[str, type[Any]] = {
+    "tgplm": TGPLM,
+    "ic-svm": InverseCalibrationSVM,
+    "svm": SourceSVM,
+}
+MOST_FOLDS = 10
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class FitOutcome:
+    """A fitted model and how it did.
+
+    Attributes
+    ----------
+    saved : SavedModel
+        What a model file holds.
+    settings : dict
+        Settings of the machine.
+    n_settings : int
+        How many settings were compared.
+    held_out_share_error : float or None
+        Mean share error on bags that were held out, with these settings; None with one bag.
+    share_error : float
+        Share error on the bags the model was fitted on.
+    """
+
+    saved: SavedModel
+    settings: dict[str, Any]
+    n_settings: int
+    held_out_share_error: float | None
+    share_error: float
+
+
+def fit_model(
+    inputs: FitInputs, request: MachineRequest, progress: Progress | None = None
+) -> FitOutcome:
+    """Encode the columns of both domains, choose settings and fit.
+
+    Parameters
+    ----------
+    inputs : FitInputs
+        What was read.
+    request : MachineRequest
+        Method, search and given settings.
+    progress : callable, optional
+        Called with (done, total) while settings are compared.
+
+    Returns
+    -------
+    FitOutcome
+
+    Raises
+    ------
+    TableError
+        When the method needs history and there is none, or has no such setting.
+    """
+    machine = _machine(inputs, request)
+    features = feature_pipeline()
+    X, source = _encode(inputs, features, machine)
+    fitted, settings, n_settings, held_out = _search(
+        machine, X, inputs, source, request, progress
+    )
+    model = Pipeline([*features.steps, ("machine", fitted)])
+    error = share_error(inputs.bags, fitted.decision_function(X) > 0)
+    outcome = {
+        "settings": settings,
+        "n_settings": n_settings,
+        "held_out_share_error": held_out,
+        "share_error": error,
+    }
+    saved = SavedModel(
+        model=model,
+        manifest=_manifest(inputs, request, fitted, outcome),
+        fitted_rows=row_fingerprints(inputs.X_target),
+    )
+    return FitOutcome(saved=saved, **outcome)
+
+
+def _machine(inputs: FitInputs, request: MachineRequest) -> Any:
+    machine = MACHINES[request.method]()
+    if request.method == "svm" and inputs.X_source is None:
+        raise TableError("The method svm learns from labelled history; give it with --source.")
+    known = machine.get_params()
+    for name in request.parameters:
+        if name not in known:
+            raise TableError(f"The method {request.method} has no setting {name}.")
+    return machine.set_params(**request.parameters)
+
+
+def _encode(
+    inputs: FitInputs, features: Pipeline, machine: Any
+) -> tuple[NDArray[Any], tuple[NDArray[Any], NDArray[Any]] | None]:
+    """Fit the encoding on both domains; return target features and the source if it is used."""
+    if inputs.X_source is None or inputs.labels is None:
+        return features.fit_transform(inputs.X_target), None
+    stacked = features.fit_transform(pl.concat([inputs.X_source, inputs.X_target]))
+    n_source = inputs.X_source.height
+    if isinstance(machine, InverseCalibrationSVM):
+        return stacked[n_source:], None
+    return stacked[n_source:], (stacked[:n_source], inputs.labels.values)
+
+
+def _search(
+    machine: Any,
+    X: NDArray[Any],
+    inputs: FitInputs,
+    source: tuple[Any, Any] | None,
+    request: MachineRequest,
+    progress: Progress | None,
+) -> tuple[Any, dict[str, Any], int, float | None]:
+    """Return the fitted machine, its settings, how many were compared, held-out share error."""
+    bags = inputs.bags
+    if bags.n_bags < 2:
+        fitted = clone(machine).fit(X, bags, source=source)
+        return fitted, _settings(fitted), 1, None
+    found = path_search(
+        machine,
+        X,
+        bags,
+        source=source,
+        grid=_grid(machine, X, bags, source, request),
+        cv=_folds(bags.n_bags, request.seed),
+        progress=progress,
+    )
+    best = found.table[found.best_index]
+    fitted = found.best_estimator
+    return fitted, _settings(fitted), len(found.table), float(best["share_error"])
+
+
+def _folds(n_bags: int, seed: int | None) -> Any:
+    """Return folds for a given seed; without one, the library's own choice."""
+    if seed is None:
+        return None
+    return BagKFold(min(MOST_FOLDS, n_bags), shuffle=True, random_state=seed)
+
+
+def _grid(
+    machine: Any, X: NDArray[Any], bags: Any, source: Any, request: MachineRequest
+) -> dict[str, list[Any]]:
+    """Return the values to compare; settings that are given stay as they are."""
+    if request.search == "none":
+        return {}
+    data = machine._select(read_training(clone(machine), X, bags, source=source))
+    grid = named_grid(request.search, machine, data)
+    return {name: values for name, values in grid.items() if name not in request.parameters}
+
+
+def _settings(machine: Any) -> dict[str, Any]:
+    """Return the settings that were chosen, the kernel's width as a number."""
+    names = ("C", "C_source", "C_target", "coupling", "kernel", "threshold")
+    parameters = machine.get_params()
+    settings = {name: parameters[name] for name in names if parameters.get(name) is not None}
+    if machine.kernel != "linear":
+        settings["gamma"] = float(machine.kernel_.gamma)
+    return settings
+
+
+def _manifest(
+    inputs: FitInputs, request: MachineRequest, machine: Any, outcome: dict[str, Any]
+) -> Manifest:
+    bags, asked = inputs.bags, inputs.request
+    classes = tuple(_plain(label) for label in machine.classes_)
+    return Manifest(
+        method=request.method,
+        classes=classes,
+        positive=classes[1],
+        columns=dict(inputs.columns.kinds),
+        bag_column=asked.bags.bag,
+        id_column=asked.id_column,
+        label_column=asked.label,
+        holds_training_rows=hasattr(machine, "support_vectors_"),
+        fit={
+            "n_target_rows": inputs.X_target.height,
+            "n_bags": bags.n_bags,
+            "n_source_rows": 0 if inputs.X_source is None else inputs.X_source.height,
+            "ignored_columns": dict(inputs.columns.ignored),
+            "search": request.search,
+            "seed": request.seed,
+            "n_iterations": int(machine.n_iter_),
+            "converged": bool(machine.converged_),
+            "dual_gap": float(machine.dual_gap_),
+            **outcome,
+        },
+    )
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Read everything a fit needs from files, and keep account of what was read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from bagshift.bags import Bags
+from bagshift.columns import ColumnChoice, NamedTable, as_kinds, choose_columns
+from bagshift.exceptions import TableError
+from bagshift.tables import read_table, require_columns
+from bagshift.workflows.bag_check import (
+    Finding,
+    check_bag_sheet,
+    raise_first_error,
+    usable_table,
+)
+from bagshift.workflows.bag_sheet import BagSheet, read_bag_sheet
+from bagshift.workflows.labels import Labels, read_labels
+from bagshift.workflows.requests import FitRequest
+
+
+@dataclass(frozen=True)
+class FitInputs:
+    """What was read for a fit.
+
+    Attributes
+    ----------
+    request : FitRequest
+        What was asked for.
+    X_target : polars.DataFrame of shape (n_target, n_columns)
+        Columns to learn from, brought to their kinds.
+    bags : Bags of length n_target
+        Bags and shares.
+    X_source : polars.DataFrame or None
+        The same columns of the labelled history rows.
+    labels : Labels or None
+        Labels of the history.
+    columns : ColumnChoice
+        Columns used, and those ignored with the reason.
+    findings : list of Finding
+        What is worth knowing about the bags.
+    """
+
+    request: FitRequest
+    X_target: pl.DataFrame
+    bags: Bags
+    X_source: pl.DataFrame | None
+    labels: Labels | None
+    columns: ColumnChoice
+    findings: list[Finding]
+
+    @property
+    def negative(self) -> Any:
+        """The class that shares are not of."""
+        return self.labels.negative if self.labels else self.bags.negative
+
+    @property
+    def positive(self) -> Any:
+        """The class that shares are of."""
+        return self.labels.positive if self.labels else self.bags.positive
+
+
+def read_fit_inputs(request: FitRequest) -> FitInputs:
+    """Read and check the files of a fit.
+
+    Parameters
+    ----------
+    request : FitRequest
+        Files and columns.
+
+    Returns
+    -------
+    FitInputs
+
+    Raises
+    ------
+    TableError, BagError
+        When the files cannot be used; one sentence says why.
+    """
+    target = read_target(request)
+    source, labels = read_history(request)
+    sheet = read_bag_sheet(request.bags, target)
+    findings = check_bag_sheet(sheet)
+    raise_first_error(findings, drop=request.bags.on_unmatched == "drop")
+    columns = choose_fit_columns(request, target, source)
+    return FitInputs(
+        request=request,
+        X_target=as_kinds(target, columns.kinds),
+        bags=make_bags(sheet, *_classes(labels, request.positive)),
+        X_source=as_kinds(source, columns.kinds) if source else None,
+        labels=labels,
+        columns=columns,
+        findings=findings,
+    )
+
+
+def read_target(request: FitRequest) -> NamedTable:
+    """Read the file of target rows.
+
+    Parameters
+    ----------
+    request : FitRequest
+        Names the file and the columns of ids.
+
+    Returns
+    -------
+    NamedTable
+    """
+    path = request.bags.target
+    frame = read_table(path, text_columns=_texts(request.bags.bag, request.id_column))
+    return NamedTable(frame, path.name)
+
+
+def read_history(request: FitRequest) -> tuple[NamedTable | None, Labels | None]:
+    """Read labelled history, if there is any.
+
+    Parameters
+    ----------
+    request : FitRequest
+        Names the file and the column of labels.
+
+    Returns
+    -------
+    source : NamedTable or None
+        Rows that have a label.
+    labels : Labels or None
+        Their labels.
+    """
+    if request.source is None or request.label is None:
+        return None, None
+    frame = read_table(request.source, text_columns=_texts(request.label, request.id_column))
+    source = NamedTable(frame, request.source.name)
+    labels = read_labels(source, request.label, request.positive)
+    return NamedTable(frame.filter(labels.has_label), source.name), labels
+
+
+def choose_fit_columns(
+    request: FitRequest, target: NamedTable, source: NamedTable | None
+) -> ColumnChoice:
+    """Decide which columns a fit learns from.
+
+    Parameters
+    ----------
+    request : FitRequest
+        Columns asked for, left out, or with another part to play.
+    target : NamedTable
+        Target rows.
+    source : NamedTable or None
+        Labelled history.
+
+    Returns
+    -------
+    ColumnChoice
+
+    Raises
+    ------
+    TableError
+        When columns asked for are missing, contradict each other, or none is left.
+    """
+    if request.id_column:
+        require_columns(target.frame, [request.id_column], target.name)
+    reserved = _reserved(request)
+    clash = sorted(set(request.only) & set(reserved))
+    if clash:
+        raise TableError(f"Column {clash[0]!r} cannot be learned from: {reserved[clash[0]]}.")
+    return choose_columns(target, source, reserved=reserved, only=request.only)
+
+
+def make_bags(sheet: BagSheet, negative: Any = None, positive: Any = None) -> Bags:
+    """Build bags from a checked sheet.
+
+    Parameters
+    ----------
+    sheet : BagSheet
+        Ids and shares, without errors other than droppable ones.
+    negative, positive : str, int, float or bool, optional
+        The two classes.
+
+    Returns
+    -------
+    Bags
+        Rows whose bag has no share are in no bag.
+    """
+    table = usable_table(sheet)
+    ids = table["bag"].to_list()
+    values = dict(zip(ids, table["value"].to_list(), strict=True))
+    sizes = None
+    if "size" in table.columns:
+        sizes = dict(zip(ids, table["size"].to_list(), strict=True))
+    return Bags.from_arrays(
+        [bag if bag in values else Bags.NO_BAG for bag in sheet.row_ids.to_list()],
+        None if sheet.request.by_count else values,
+        counts=values if sheet.request.by_count else None,
+        sizes=sizes,
+        negative=negative,
+        positive=positive,
+    )
+
+
+def _classes(labels: Labels | None, positive: str | None) -> tuple[Any, Any]:
+    """Negative and positive class; without history they are 0 and 1 or carry the given name."""
+    if labels:
+        return labels.negative, labels.positive
+    if positive is None or positive == "1":
+        return 0, 1
+    return f"not {positive}", positive
+
+
+def _reserved(request: FitRequest) -> dict[str, str]:
+    """Columns that are no features, and why."""
+    bags = request.bags
+    parts = dict.fromkeys(request.ignore, "left out on request")
+    for name, part in (
+        (request.id_column, "id of the row"),
+        (request.label, "label of the history"),
+        (bags.bag, "bag id"),
+        (None if bags.shares else bags.value_column, "count" if bags.by_count else "share"),
+        (None if bags.shares else bags.size_column, "bag size"),
+    ):
+        if name:
+            parts[name] = part
+    return parts
+
+
+def _texts(*names: str | None) -> list[str]:
+    return [name for name in names if name]

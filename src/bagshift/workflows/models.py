@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Open model files that the command line wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bagshift.exceptions import ModelFileError
+from bagshift.persistence import SavedModel, load_model, version_differences
+
+
+def open_model(path: Path) -> tuple[SavedModel, list[str]]:
+    """Load a model and say if it was written by other versions.
+
+    Parameters
+    ----------
+    path : Path
+        The model file.
+
+    Returns
+    -------
+    saved : SavedModel
+        The model.
+    notes : list of str
+        Empty, or one sentence about versions.
+
+    Raises
+    ------
+    ModelFileError
+        When the file is refused.
+    """
+    saved = load_model(path)
+    if not saved.manifest.columns:
+        raise ModelFileError(
+            f"{path} holds a model that was not fitted on a table; load it in Python with "
+            "bagshift.persistence.load_model."
+        )
+    others = version_differences(saved.manifest)
+    if not others:
+        return saved, []
+    return saved, [f"{path.name} was written with {', '.join(others)}; fit again if in doubt."]
