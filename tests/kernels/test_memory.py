@@ -45,13 +45,19 @@ def test_the_refusal_names_ways_out_that_help(free):
     assert "over 5,000 bags needs" in refusal(0, 5_000)
     assert "train on a sample of the bags" in refusal(1, 5_000)
     assert "1 source row and 5,000 bags" in refusal(1, 5_000)
-    with pytest.raises(KernelMemoryError, match="2,000 rows with 1,000 source rows needs 0"):
-        unit_cross(Kernel("rbf"), np.zeros((2000, 1)), np.zeros((1000, 1)), None, None, 0)
+    with pytest.raises(KernelMemoryError, match="9,000 rows with 1,000 source rows needs"):
+        unit_cross(Kernel("rbf"), np.zeros((9000, 1)), np.zeros((1000, 1)), None, None, 0)
 
 
 def test_memory_that_suffices_or_is_unknown_is_not_refused(free):
-    free(100)
-    require_memory(100, "An array", "wait")
+    free(2**30)
+    require_memory(2**30, "An array", "wait")
+    with pytest.raises(
+        KernelMemoryError, match=r"An array needs 1\.0 GiB but 1\.0 GiB are free: wait"
+    ):
+        require_memory(2**30 + 1, "An array", "wait")
+    free(0)
+    require_memory(2**24, "A small array", "wait")
     free(None)
     require_memory(10**18, "An array", "wait")
 

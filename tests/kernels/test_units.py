@@ -214,7 +214,7 @@ def test_callable_sees_tiles_only_and_must_answer_per_pair(units):
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("name", ["linear", "rbf", "poly"])
 def test_peak_memory_is_the_gram_and_a_few_tiles(name, form, dtype):
-    n_source, n_units, size, tile_rows = 500, 200, 15, 128
+    n_source, n_units, size, tile_rows = 400, 150, 8, 128
     source, target = (make_rows(n, n, form, dtype) for n in (n_source, n_units * size))
     unit_of_row = np.random.default_rng(0).permutation(np.repeat(np.arange(n_units), size))
     tracemalloc.start()

@@ -159,24 +159,29 @@ def _dense_exponent(A: NDArray[Any], B: NDArray[Any], gamma: float) -> NDArray[A
     cancel become small.
     """
     centre = B.mean(axis=0, dtype=np.float64)
-    left, right = _centred(A, B, centre, kernel_dtype(A, B))
-    largest = max(row_norms(left, squared=True).max(), row_norms(right, squared=True).max())
-    if left.dtype == np.float32 and not gamma * float(largest) <= SINGLE_PRECISION_LIMIT:
-        left, right = _centred(A, B, centre, np.dtype(np.float64))
-    left_norms, right_norms = row_norms(left, squared=True), row_norms(right, squared=True)
-    ones = np.ones((len(left), 1), dtype=left.dtype)
-    left = np.hstack([2 * gamma * left, -gamma * left_norms[:, None], ones])
-    ones = np.ones((len(right), 1), dtype=right.dtype)
-    right = np.hstack([right, ones, -gamma * right_norms[:, None]])
+    left, right, left_norms, right_norms = _centred(A, B, centre, kernel_dtype(A, B))
+    if left.dtype == np.float32:
+        largest = gamma * float(max(left_norms.max(), right_norms.max()))
+        if not largest <= SINGLE_PRECISION_LIMIT:
+            left, right, left_norms, right_norms = _centred(A, B, centre, np.dtype(np.float64))
+    ones = np.ones((len(left) + len(right), 1), dtype=left.dtype)
+    left = np.hstack([2 * gamma * left, -gamma * left_norms[:, None], ones[: len(left)]])
+    right = np.hstack([right, ones[len(left) :], -gamma * right_norms[:, None]])
     product: NDArray[Any] = left @ right.T
     return product
 
 
 def _centred(
     A: NDArray[Any], B: NDArray[Any], centre: NDArray[np.float64], dtype: np.dtype[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    moved = np.subtract(A, centre.astype(dtype), dtype=dtype)
-    return moved, moved if A is B else np.subtract(B, centre.astype(dtype), dtype=dtype)
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Move two sets of rows to a new origin; return them and their squared norms."""
+    origin = centre.astype(dtype)
+    left = np.subtract(A, origin, dtype=dtype)
+    left_norms = row_norms(left, squared=True)
+    if A is B:
+        return left, left, left_norms, left_norms
+    right = np.subtract(B, origin, dtype=dtype)
+    return left, right, left_norms, row_norms(right, squared=True)
 
 
 def _sparse_exponent(A: Rows, B: Rows, gamma: float) -> NDArray[np.float64]:

@@ -14,6 +14,10 @@ from bagshift.exceptions import KernelMemoryError
 
 GIB = 2**30
 
+# Asking for free memory reads a dozen small files, which takes longer than a small fit; arrays
+# up to this size are let through unasked.
+SMALL = 16 * 2**20
+
 # Files of a control group: the limit, the use, and the entry of memory.stat that tells how much
 # of the use is idle file cache.
 VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
@@ -64,7 +68,7 @@ def _count(n_source: int, n_units: int) -> str:
 def require_memory(n_bytes: int, what: str, way_out: str) -> None:
     """Raise before an array that does not fit into free memory is made.
 
-    Nothing is refused where the free memory cannot be found out.
+    Nothing is refused where the free memory cannot be found out, nor below 16 MiB.
 
     Parameters
     ----------
@@ -80,7 +84,7 @@ def require_memory(n_bytes: int, what: str, way_out: str) -> None:
     KernelMemoryError
         When `n_bytes` is more than the free memory.
     """
-    free = free_memory()
+    free = free_memory() if n_bytes > SMALL else None
     if free is not None and n_bytes > free:
         raise KernelMemoryError(
             f"{what} needs {n_bytes / GIB:,.1f} GiB but {free / GIB:,.1f} GiB are free: {way_out}."
