@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from problems import two_domains
 
 from bagshift import (
     TGPLM,
@@ -26,6 +25,7 @@ from bagshift import (
 from bagshift.kernels import _memory
 from bagshift.persistence import load_model
 from bagshift.tables import write_table
+from problems import two_domains
 
 IDS = ["north", "north", "south", "south", "west", "west"]
 SHARES = {"north": 0.5, "south": 1.0, "west": 0.0}
