@@ -27,8 +27,8 @@ if TYPE_CHECKING:
         LeaveOneBagOut,
         RepeatedBagKFold,
         bag_cross_val_predict,
-        path_search,
     )
+    from bagshift.model_selection.path_search import path_search
 
 __version__ = "0.1.0"
 
