@@ -57,9 +57,7 @@ TRUSTED: dict[str, frozenset[str]] = {
     "JsonNode": frozenset({"builtins.str"}),
     "NdArrayNode": frozenset({"numpy.ndarray"}) | NUMPY_SCALARS,
     "DTypeNode": frozenset({"numpy.dtype"}),
-    "SparseMatrixNode": frozenset(
-        {"scipy.sparse._csr.csr_matrix", "scipy.sparse._csr.csr_array"}
-    ),
+    "SparseMatrixNode": frozenset({"scipy.sparse._csr.csr_matrix", "scipy.sparse._csr.csr_array"}),
     "TypeNode": PLAIN_VALUES | NUMPY_SCALARS,
     "ObjectNode": OBJECTS,
 }

@@ -219,7 +219,9 @@ def _agreed_kind(name: str, tables: list[NamedTable]) -> Kind:
         if table.frame[name].null_count() < table.frame.height
     ]
     if len(set(told)) > 1:
-        held = " but ".join(f"{_plural(k)} in {t.name}" for k, t in zip(kinds, tables, strict=True))
+        held = " but ".join(
+            f"{_plural(k)} in {t.name}" for k, t in zip(kinds, tables, strict=True)
+        )
         raise TableError(
             f"Column {name!r} holds {held}; make them the same, or leave the column out."
         )

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from skrub import TableVectorizer
 
 
-class TableFeatures(TableVectorizer):  # type: ignore[misc]
+class TableFeatures(TableVectorizer):
     """skrub's TableVectorizer in a form that can be saved without saving functions.
 
     While fitting, skrub chooses the columns of each step by predicates (is it a date? was it made

@@ -164,7 +164,7 @@ def _read_csv(path: Path, text_columns: set[str]) -> pl.DataFrame:
         return pl.read_csv(
             path,
             separator=separator,
-            schema_overrides={name: pl.String for name in text_columns & set(names)},
+            schema_overrides=dict.fromkeys(text_columns & set(names), pl.String),
             infer_schema_length=None,
             try_parse_dates=True,
         )

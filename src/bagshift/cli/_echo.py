@@ -131,13 +131,9 @@ def echo_outcome(
         facts.append(("share error", "not estimated: it takes at least two bags"))
     else:
         best = ", slightly optimistic as the best of several" if chosen else ""
-        facts.append(
-            ("share error", f"{outcome.held_out_share_error:.3f} on held-out bags{best}")
-        )
+        facts.append(("share error", f"{outcome.held_out_share_error:.3f} on held-out bags{best}"))
     facts.append(("", f"{outcome.share_error:.3f} on the bags it was fitted on"))
-    facts.append(
-        ("", "the mean distance of predicted and given share; not the accuracy of rows")
-    )
+    facts.append(("", "the mean distance of predicted and given share; not the accuracy of rows"))
     inside = " (training rows are inside: share it like the data)"
     facts.append(("saved", f"{output}{inside if manifest.holds_training_rows else ''}"))
     screen.facts(facts)
@@ -171,9 +167,7 @@ def plural(number: int, thing: str) -> str:
 def _positive_class(inputs: FitInputs) -> str:
     request = inputs.request.bags
     what = "counts" if request.by_count else "shares"
-    return (
-        f"{inputs.positive}: the {what} are of this class; the other one is {inputs.negative}"
-    )
+    return f"{inputs.positive}: the {what} are of this class; the other one is {inputs.negative}"
 
 
 def _history(inputs: FitInputs) -> str:
@@ -183,7 +177,7 @@ def _history(inputs: FitInputs) -> str:
     n_positive = int((labels.values == labels.positive).sum())
     text = (
         f"{inputs.request.source.name}: {plural(inputs.X_source.height, 'row')}, {n_positive:,} "
-        f"{labels.positive}, {inputs.X_source.height - n_positive:,} {labels.negative}"
+        f"are {labels.positive}, {inputs.X_source.height - n_positive:,} are {labels.negative}"
     )
     if labels.n_missing:
         text += f"; {plural(labels.n_missing, 'row')} without label left out"
@@ -218,4 +212,3 @@ def _range(values: Any, unit: str) -> str:
 
 def _short(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
-

@@ -45,9 +45,7 @@ def demo(
     _introduce(screen, files)
     for command in _commands(files):
         _run(screen, command, debug)
-    results = compare_methods(
-        files, load_model(output / MODEL), load_model(output / IC_MODEL)
-    )
+    results = compare_methods(files, load_model(output / MODEL), load_model(output / IC_MODEL))
     save_picture(files, results, output / PICTURE)
     _conclude(screen, files, results)
 
@@ -77,6 +75,7 @@ def _commands(files: DemoFiles) -> list[list[str]]:
     bags = ["--target", str(files.target), "--bag", "bag"]
     shares = ["--shares", str(files.shares), "--share-column", "share"]
     history = ["--source", str(files.history), "--label", "label", "--positive", "8"]
+    naming = ["--positive", "8", "--id", "id"]
     model = str(folder / MODEL)
     return [
         ["check", *bags, *shares, *history, "--id", "id"],
@@ -84,8 +83,7 @@ def _commands(files: DemoFiles) -> list[list[str]]:
         ["predict", model, str(files.target), "-o", str(folder / PREDICTIONS)],
         ["evaluate", model, "--target", str(files.target), *shares],
         ["evaluate", model, "--target", str(files.fresh), "--label", "label"],
-        ["fit", *bags, *shares, "--positive", "8", "--id", "id", "--quiet"]
-        + ["-o", str(folder / IC_MODEL)],
+        ["fit", *bags, *shares, *naming, "--quiet", "-o", str(folder / IC_MODEL)],
     ]
 
 

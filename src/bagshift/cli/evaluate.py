@@ -34,7 +34,8 @@ def evaluate(
     count_column: options.CountColumn = None,
     size_column: options.SizeColumn = None,
     label: Annotated[
-        str | None, typer.Option("--label", metavar="COLUMN", help="True labels, if there are any.")
+        str | None,
+        typer.Option("--label", metavar="COLUMN", help="True labels, if there are any."),
     ] = None,
     on_unmatched: options.Unmatched = options.OnUnmatched.RAISE,
     worst: Annotated[
@@ -105,9 +106,7 @@ def _show(
         )
     screen.facts(facts)
     if found.shares:
-        echo_findings(
-            found.shares.findings, drop=bags is not None and bags.on_unmatched == "drop"
-        )
+        echo_findings(found.shares.findings, drop=bags is not None and bags.on_unmatched == "drop")
         _show_worst(screen, found.shares, worst)
 
 

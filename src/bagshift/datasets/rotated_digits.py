@@ -133,4 +133,4 @@ def _rotated(images: Pixels, angle: float) -> Pixels:
     """Turn images about their centre by linear interpolation."""
     squares = images.reshape(-1, SIDE, SIDE) / BRIGHTEST
     turned = rotate(squares, angle, axes=(2, 1), reshape=False, order=1)
-    return np.clip(turned, 0.0, 1.0).reshape(-1, SIDE * SIDE)
+    return np.asarray(np.clip(turned, 0.0, 1.0)).reshape(-1, SIDE * SIDE)

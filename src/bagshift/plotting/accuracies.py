@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from matplotlib.axes import Axes
 
-from bagshift.plotting._style import BLUE, INK, LIGHT, plain_axes
+from bagshift.plotting._style import BLUE, GREY, INK, LIGHT, plain_axes
 
 
 def plot_accuracies(
@@ -38,12 +38,12 @@ def plot_accuracies(
     values = [accuracies[name] for name in names]
     colours = [BLUE if name == highlight else LIGHT for name in names]
     ax.barh(names, values, color=colours, height=0.62)
-    ax.invert_yaxis()
+    ax.set_ylim(len(names) - 0.45, -0.75)
     for row, value in enumerate(values):
         ax.text(value + 0.012, row, f"{value:.3f}", va="center", color=INK)
     if chance is not None:
         ax.axvline(chance, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
-        ax.text(chance, len(names) - 0.45, "guessing", ha="center", va="top", fontsize="small")
+        ax.text(chance + 0.012, -0.52, "guessing", va="center", fontsize="small", color=GREY)
     ax.set_xlim(0.0, 1.12)
     ax.set_xticks([0.0, 0.25, 0.5, 0.75, 1.0])
     plain_axes(ax)

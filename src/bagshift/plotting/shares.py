@@ -33,15 +33,15 @@ def plot_shares(
     """
     given, predicted = np.asarray(given, float), np.asarray(predicted, float)
     points = np.column_stack([given, predicted])
-    distinct, bag_of, times = np.unique(
-        points, axis=0, return_inverse=True, return_counts=True
-    )
+    distinct, bag_of, times = np.unique(points, axis=0, return_inverse=True, return_counts=True)
     weight = times.astype(float)
     if sizes is not None:
         weight = np.bincount(bag_of.ravel(), weights=np.asarray(sizes, float))
     area = SMALLEST + (LARGEST - SMALLEST) * weight / max(weight.max(), 1e-12)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-    ax.scatter(*distinct.T, s=area, color=BLUE, alpha=0.75, linewidth=0, zorder=2)
+    ax.scatter(
+        distinct[:, 0], distinct[:, 1], s=area, color=BLUE, alpha=0.75, linewidth=0, zorder=2
+    )
     ax.set(xlim=(-0.04, 1.04), ylim=(-0.04, 1.04), aspect="equal")
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1])
     ax.set_yticks([0, 0.25, 0.5, 0.75, 1])

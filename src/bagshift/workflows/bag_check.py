@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import polars as pl
 
 from bagshift.exceptions import BagError, name_some
@@ -153,7 +154,7 @@ def _total_rows(sheet: BagSheet) -> pl.Series:
     named = table["bag"].str.strip_chars().str.contains(TOTAL_WORDS)
     if amount not in table.columns or sheet.table.height < 3:
         return table["bag"].filter(named)
-    everything = sheet.table[amount].sum()
+    everything = float(sheet.table[amount].sum())
     is_sum = (2 * table[amount] - everything).abs() < 1e-6 * max(1.0, abs(everything))
     return table["bag"].filter(named | is_sum.fill_null(False))
 
@@ -201,7 +202,7 @@ def _unmatched(sheet: BagSheet) -> Iterator[Finding]:
         )
         return
     if without_share.len():
-        n_rows = sheet.row_ids.is_in(without_share.implode()).sum()
+        n_rows = int(sheet.row_ids.is_in(without_share.implode()).sum())
         yield _error(
             f"{_count(without_share.len(), 'bag')} of {sheet.target_name} ({_count(n_rows, 'row')}"
             f") have no share in {sheet.table_name}: {name_some(without_share)}"
@@ -251,8 +252,8 @@ def _shares(sheet: BagSheet, known: pl.DataFrame) -> Iterator[Finding]:
     outside = known.filter(~pl.col("value").is_between(0, 1))
     if not outside.height:
         return
-    values = known["value"]
-    if values.is_between(0, 100).all() and (values > 1).mean() > MOSTLY_LARGE:
+    values = known["value"].to_numpy()
+    if ((values >= 0) & (values <= 100)).all() and float(np.mean(values > 1)) > MOSTLY_LARGE:
         yield _error(
             f"Column {column!r} of {name} looks like 0–100 (from {values.min():g} to "
             f"{values.max():g}) but shares run from 0 to 1; divide by 100."
@@ -270,9 +271,9 @@ def _counts(sheet: BagSheet, known: pl.DataFrame) -> Iterator[Finding]:
     broken = known.filter((pl.col("value") < 0) | (pl.col("value") != pl.col("value").round()))
     if broken.height:
         yield _error(
-            f"Column {column!r} of {name} holds no count for bags {name_some(broken['bag'])} (such "
-            f"as {name_some([float(v) for v in broken['value']], 1)}); counts are whole numbers "
-            "from 0 on, and shares go with --share-column."
+            f"Column {column!r} of {name} holds no count for bags {name_some(broken['bag'])} "
+            f"(such as {name_some([float(v) for v in broken['value']], 1)}); counts are whole "
+            "numbers from 0 on, and shares go with --share-column."
         )
     sized = _with_sizes(sheet, known)
     large = sized.filter(pl.col("value") > pl.col("size"))
@@ -299,16 +300,16 @@ def _sizes(sheet: BagSheet) -> Iterator[Finding]:
     )
     if broken.height:
         yield _error(
-            f"Column {column!r} of {name} holds no size for bags {name_some(broken['bag'])}; sizes "
-            "are whole numbers from 1 on."
+            f"Column {column!r} of {name} holds no size for bags {name_some(broken['bag'])}; "
+            "sizes are whole numbers from 1 on."
         )
     small = known.join(_row_counts(sheet), on="bag").filter(pl.col("size") < pl.col("rows"))
     if small.height:
         bag, size, rows = small.select("bag", "size", "rows").row(0)
         yield _error(
-            f"Column {column!r} of {name} is smaller than the rows in {sheet.target_name} for bags "
-            f"{name_some(small['bag'])} ({bag!r}: {size:g} against {rows} rows); a bag cannot "
-            "have more rows than individuals."
+            f"Column {column!r} of {name} is smaller than the rows in {sheet.target_name} for "
+            f"bags {name_some(small['bag'])} ({bag!r}: {size:g} against {rows} rows); a bag "
+            "cannot have more rows than individuals."
         )
 
 

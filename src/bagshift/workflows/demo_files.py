@@ -96,9 +96,7 @@ def write_demo_files(folder: Path, seed: int = 0) -> DemoFiles:
         ),
         files.shares,
     )
-    write_table(
-        _rows("f", digits.X_fresh, label=digit_names(digits, digits.y_fresh)), files.fresh
-    )
+    write_table(_rows("f", digits.X_fresh, label=digit_names(digits, digits.y_fresh)), files.fresh)
     return files
 
 

@@ -28,7 +28,7 @@ from bagshift.workflows.demo_files import DemoFiles
 SOURCE_ONLY = "history only (SVM)"
 IC_SVM = "shares only (IC-SVM)"
 TGPLM = "both (TGPLM)"
-CEILING = "true labels of the bagged rows (ceiling)"
+CEILING = "true labels (ceiling)"
 N_SHOWN = 12
 
 
@@ -131,34 +131,40 @@ def demo_picture(files: DemoFiles, results: DemoResults) -> Figure:
     Figure
     """
     digits = files.digits
-    figure = Figure(figsize=(10, 7.6), layout="constrained")
-    upper, lower = figure.subfigures(2, 1, height_ratios=[1.05, 1.25], hspace=0.03)
-    top, middle = upper.subplots(2, 1)
-    left, right = lower.subplots(1, 2, width_ratios=[1.45, 1])
+    figure = Figure(figsize=(10, 7.2), layout="constrained")
+    axes = figure.subplot_mosaic(
+        [["history", "history"], ["target", "target"], ["accuracies", "shares"]],
+        height_ratios=[1.0, 1.0, 3.0],
+        width_ratios=[1.4, 1.0],
+    )
     shown = slice(0, N_SHOWN)
-    plot_images(digits.X_source[shown], _digits(digits.pair, digits.y_source[shown]), top)
-    top.set_title("History: upright digits, each with its label", loc="left")
+    plot_images(
+        digits.X_source[shown], _digits(digits.pair, digits.y_source[shown]), axes["history"]
+    )
+    axes["history"].set_title("History: upright digits, each with its label", loc="left")
     wrong = results.fresh_labels != (digits.y_fresh == 1)
     plot_images(
         digits.X_fresh[shown],
         _digits(digits.pair, results.fresh_labels[shown].astype(int)),
-        middle,
+        axes["target"],
         marked=list(wrong[shown]),
     )
-    middle.set_title(
-        f"Target: digits rotated by {digits.angle:g}°, known only by the share of eights in bags "
-        "of 8.\nBelow: what TGPLM takes fresh ones for (bold: wrong)",
+    axes["target"].set_title(
+        f"Target: digits rotated by {digits.angle:g}°, known by the share of eights in bags of 8."
+        f"\nBelow, what TGPLM takes fresh ones for: {wrong[shown].sum()} of {N_SHOWN} wrong",
         loc="left",
     )
-    plot_accuracies(
-        {name.replace(" (", "\n("): value for name, value in results.accuracies.items()},
-        left,
-        highlight=TGPLM.replace(" (", "\n("),
+    two_lines = {name.replace(" (", "\n("): x for name, x in results.accuracies.items()}
+    plot_accuracies(two_lines, axes["accuracies"], highlight=TGPLM.replace(" (", "\n("))
+    axes["accuracies"].set_title(
+        f"Accuracy on {results.n_fresh} fresh rows (draw {files.seed})", loc="left"
     )
-    left.set_title(f"Accuracy on {results.n_fresh} fresh rows (draw {files.seed})", loc="left")
-    plot_shares(results.given_shares, results.held_out_shares, right)
-    right.set(xlabel="given share of eights", ylabel="predicted share")
-    right.set_title(f"{len(results.given_shares)} bags, each held out in turn", loc="left")
+    plot_shares(results.given_shares, results.held_out_shares, axes["shares"])
+    axes["shares"].set(xlabel="given share of eights", ylabel="predicted share of eights")
+    axes["shares"].set_title(
+        f"{len(results.given_shares)} bags, each held out in turn\n(larger points: several bags)",
+        loc="left",
+    )
     return figure
 
 

@@ -85,12 +85,10 @@ def fit_model(
     machine = _machine(inputs, request)
     features = feature_pipeline()
     X, source = _encode(inputs, features, machine)
-    fitted, settings, n_settings, held_out = _search(
-        machine, X, inputs, source, request, progress
-    )
+    fitted, settings, n_settings, held_out = _search(machine, X, inputs, source, request, progress)
     model = Pipeline([*features.steps, ("machine", fitted)])
     error = share_error(inputs.bags, fitted.decision_function(X) > 0)
-    outcome = {
+    outcome: dict[str, Any] = {
         "settings": settings,
         "n_settings": n_settings,
         "held_out_share_error": held_out,
