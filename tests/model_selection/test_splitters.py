@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
@@ -43,6 +43,7 @@ def bag_layouts(draw):
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS, ids=repr)
+@settings(max_examples=30, deadline=None)
 @given(layout=bag_layouts())
 def test_only_whole_bags_are_held_out(splitter, layout):
     bags = make_bags(layout)
@@ -60,6 +61,7 @@ def test_only_whole_bags_are_held_out(splitter, layout):
 
 
 @pytest.mark.parametrize("splitter", DETERMINISTIC_KFOLDS, ids=repr)
+@settings(max_examples=30, deadline=None)
 @given(layout=bag_layouts())
 def test_folds_hold_every_bag_once(splitter, layout):
     bags = make_bags(layout)
@@ -68,6 +70,7 @@ def test_folds_hold_every_bag_once(splitter, layout):
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS, ids=repr)
+@settings(max_examples=30, deadline=None)
 @given(layout=bag_layouts(), names=st.permutations([f"bag {k}" for k in range(8)]))
 def test_ids_do_not_matter(splitter, layout, names):
     X = np.zeros((len(layout), 1))

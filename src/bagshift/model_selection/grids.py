@@ -10,6 +10,10 @@ the weight of the *mean* loss against a regulariser measured with a kernel of me
 and are turned into :math:`C` when the data are known. The number of terms is that of the source
 rows for ``C_source``, of bags and labelled target rows for ``C_target``. Widths of the RBF kernel
 are multiples of gamma "scale", 1 / (n_features * X.var()), over the rows of both domains.
+
+One thing stays tied to the scale of the features: TGPLM couples the intercepts as if they were
+weights of a feature that is constantly one, so with a linear kernel a coupling means more for the
+intercepts of long feature vectors than for those of short ones.
 """
 
 from dataclasses import dataclass
