@@ -17,7 +17,7 @@ from bagshift._bags.indexing import by_first_appearance, count_rows, invert, loo
 from bagshift._bags.joining import join_tables
 from bagshift._bags.labels import is_known, read_labels
 from bagshift._bags.table import Dropped, read_bag_table
-from bagshift.exceptions import BagError, name_some
+from bagshift.exceptions import BagError, name_bags, name_some
 
 
 class _NoBag(enum.Enum):
@@ -324,7 +324,7 @@ class Bags(BagData):
         taken = np.unique(self.bag_index[known & (self.bag_index >= 0)])
         if len(taken):
             raise BagError(
-                f"labels are known in rows of bags {name_some(self.ids[taken])}, whose shares "
+                f"labels are known in rows of {name_bags(self.ids[taken])}, whose shares "
                 "already speak about these rows: give labelled rows the bag id Bags.NO_BAG."
             )
         return replace(self, label_values=np.where(known, values, self.label_values))

@@ -2,99 +2,193 @@
 """Source and target as one matrix, for steps that must see both, such as a scaler.
 
 A Pipeline transforms ``X`` but never a ``source=`` beside it. Stacked, both domains pass through
-every step, and the rows' domain travels inside the target object.
+every step alike, and which row is of which domain travels inside the target object.
 """
 
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
 from bagshift.bags import Bags
-from bagshift.exceptions import TableError, name_some
+from bagshift.exceptions import BagError, TableError, name_some
+from bagshift.labels import to_label_array
+
+FloatArray = NDArray[np.float64]
 
 
-def stack_domains(*, source: tuple[Any, ...], target: tuple[Any, Any]) -> tuple[Any, Bags]:
+def stack_domains(*, source: Any, target: Any) -> tuple[Any, Bags]:
     """Stack source rows upon target rows.
 
     Parameters
     ----------
     source : tuple (X, y) or (X, y, sample_weight)
-        Labelled rows; dense, CSR, pandas or polars.
+        Labelled rows: dense, sparse, pandas or polars.
     target : tuple (X, bags)
-        Target rows in the same columns and their `Bags`; None for rows in no bag.
+        Target rows with the same columns, and their `Bags`; None for rows in no bag. The columns
+        of frames are matched by name, whatever their order.
 
     Returns
     -------
-    X : array, sparse matrix or frame of shape (n_source + n_target, n_features)
-    y : Bags
-        Knows which rows are source rows and holds their labels.
+    X : ndarray, CSR matrix or frame of shape (n_source + n_target, n_features)
+    y : Bags of length n_source + n_target
+        Knows the source rows and holds their labels and weights.
+
+    Raises
+    ------
+    TableError
+        If the two matrices differ in kind or columns, or do not fit to labels and bags.
+    BagError
+        If labels or weights of the source cannot be used.
+
+    See Also
+    --------
+    split_domains : The inverse.
 
     Examples
     --------
     >>> from bagshift import Bags, stack_domains
     >>> bags = Bags.from_arrays(["a", "a"], {"a": 0.5})
     >>> X, y = stack_domains(source=([[0.0], [1.0]], [0, 1]), target=([[0.2], [0.9]], bags))
-    >>> X.shape, y.is_source
-    ((4, 1), array([ True,  True, False, False]))
+    >>> X.shape
+    (4, 1)
+    >>> y.is_source
+    array([ True,  True, False, False])
     """
-    X_source, labels, weight = (*source, None) if len(source) == 2 else source
-    X_target, bags = target
+    X_source, labels, weight = _unpack(source, "source", "(X, y) or (X, y, sample_weight)", 2, 3)
+    X_target, bags, _ = _unpack(target, "target", "(X, bags)", 2, 2)
+    if isinstance(labels, Bags):
+        raise BagError("source must hold labels, one per row, not Bags: Bags belong to target.")
+    X_source, X_target = _as_matrix(X_source, "source"), _as_matrix(X_target, "target")
     source_part = Bags.for_source(labels, weight)
-    target_part = Bags.unlabelled(_n_rows(X_target)) if bags is None else bags
+    target_part = Bags.unlabelled(X_target.shape[0]) if bags is None else bags
+    if not isinstance(target_part, Bags):
+        raise BagError(
+            f"target must be (X, bags) with Bags or None, not {type(bags).__name__}: build them "
+            "with Bags.from_arrays, and put known labels in with Bags.with_labels."
+        )
+    if target_part.is_source.any():
+        raise BagError("the bags of target hold source rows already: stack each source once.")
+    _check_length(X_source, source_part, "source", "labels")
+    _check_length(X_target, target_part, "target", "rows of bags")
     return _stack(X_source, X_target), Bags.concatenate([source_part, target_part])
 
 
 def split_domains(
     X: Any, y: Bags
-) -> tuple[tuple[Any, NDArray[Any], NDArray[np.float64]] | None, Any, Bags]:
+) -> tuple[tuple[Any, NDArray[Any], FloatArray] | None, Any, Bags]:
     """Undo `stack_domains`.
 
     Parameters
     ----------
-    X : array, sparse matrix or frame of shape (n_rows, n_features)
-    y : Bags
+    X : ndarray, CSR matrix or frame of shape (n_rows, n_features)
+    y : Bags of length n_rows
 
     Returns
     -------
     source : tuple (X, labels, weights) or None
-        None when there is no source row.
+        None when no row is a source row.
     X_target : of the type of `X`
+        Rows that are not source rows, in their order.
     bags : Bags
-        Of the target rows.
+        Of these rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagshift import Bags
+    >>> source, X, bags = split_domains(np.zeros((3, 1)), Bags.unlabelled(3))
+    >>> source is None, X.shape, len(bags)
+    (True, (3, 1), 3)
     """
-    target_rows = y.target_rows()
-    if len(target_rows) == len(y):
+    _check_length(X, y, "X", "rows of bags")
+    if not y.is_source.any():
         return None, X, y
-    source_rows = np.flatnonzero(y.is_source)
-    labels = np.array(y.label_values[source_rows].tolist())
+    source_rows, target_rows = np.flatnonzero(y.is_source), y.target_rows()
+    labels = to_label_array(y.label_values[source_rows])
     source = (_take(X, source_rows), labels, y.row_weights[source_rows])
     return source, _take(X, target_rows), y[target_rows]
 
 
-def _n_rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+def _unpack(domain: Any, name: str, form: str, shortest: int, longest: int) -> tuple[Any, ...]:
+    if not isinstance(domain, tuple | list) or not shortest <= len(domain) <= longest:
+        raise TableError(f"{name} must be a tuple {form}.")
+    return (*domain, *[None] * (3 - len(domain)))
+
+
+def _check_length(X: Any, bags: Bags, name: str, what: str) -> None:
+    if X.shape[0] != len(bags):
+        raise TableError(f"{name} has {X.shape[0]:,} rows but {len(bags):,} {what}.")
 
 
 def _take(X: Any, rows: NDArray[np.int64]) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
+# Stacking ---------------------------------------------------------------------------------
+
+
+def _as_matrix(X: Any, name: str) -> Any:
+    if not _is_frame(X) and not scipy.sparse.issparse(X):
+        X = np.asarray(X)
+    if len(getattr(X, "shape", ())) != 2:
+        raise TableError(f"the X of {name} must be a matrix or frame of shape (rows, columns).")
+    return X
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns")
+
+
 def _stack(X_source: Any, X_target: Any) -> Any:
-    if hasattr(X_source, "columns") or hasattr(X_target, "columns"):
+    if _is_frame(X_source) or _is_frame(X_target):
         return _stack_frames(X_source, X_target)
+    if X_source.shape[1] != X_target.shape[1]:
+        raise TableError(
+            f"source has {X_source.shape[1]:,} columns but target has {X_target.shape[1]:,}: give "
+            "both the same columns."
+        )
     if scipy.sparse.issparse(X_source) or scipy.sparse.issparse(X_target):
         return scipy.sparse.vstack([X_source, X_target], format="csr")
-    return np.vstack([np.asarray(X_source), np.asarray(X_target)])
+    return np.concatenate([X_source, X_target])
 
 
 def _stack_frames(X_source: Any, X_target: Any) -> Any:
-    if type(X_source) is not type(X_target):
-        raise TableError("source and target must be of one kind.")
+    kinds = [type(X).__module__.partition(".")[0] for X in (X_source, X_target)]
+    if type(X_source) is not type(X_target) or kinds[0] not in ("pandas", "polars"):
+        raise TableError(
+            f"source is a {_kind(X_source)} and target a {_kind(X_target)}: give two pandas "
+            "frames, two polars frames or two matrices."
+        )
     names = list(X_source.columns)
-    aligned = X_target[names]
-    if hasattr(X_source, "iloc"):
-        return sys.modules["pandas"].concat([X_source, aligned], ignore_index=True)
-    return sys.modules["polars"].concat([X_source, aligned], how="vertical_relaxed")
+    if set(names) != set(X_target.columns) or len(names) != len(X_target.columns):
+        _refuse_columns(names, list(X_target.columns))
+    frames = [X_source, X_target[names]]
+    if kinds[0] == "pandas":
+        return sys.modules["pandas"].concat(frames, ignore_index=True)
+    polars = sys.modules["polars"]
+    try:
+        return polars.concat(frames, how="vertical_relaxed")
+    except polars.exceptions.PolarsError as error:
+        raise TableError(
+            f"source and target have columns of one name but different types: {error}."
+        ) from error
+
+
+def _kind(X: Any) -> str:
+    module = type(X).__module__.partition(".")[0]
+    return f"{module} {type(X).__name__}"
+
+
+def _refuse_columns(in_source: list[Any], in_target: list[Any]) -> NoReturn:
+    lacking = [name for name in in_source if name not in in_target]
+    extra = [name for name in in_target if name not in in_source]
+    parts = []
+    if lacking:
+        parts.append(f"target lacks {name_some(lacking)}")
+    if extra:
+        parts.append(f"source lacks {name_some(extra)}")
+    what = " and ".join(parts) or "a column name occurs twice"
+    raise TableError(f"source and target must have the same columns, but {what}.")

@@ -69,6 +69,29 @@ def name_some(items: Iterable[object], limit: int = 5) -> str:
     return f"{shown} and {n_more:,} more" if n_more else shown
 
 
+def name_bags(ids: Iterable[object]) -> str:
+    """Name the first five bags, with the word for them.
+
+    Parameters
+    ----------
+    ids : iterable
+        Bag ids.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> name_bags(["north"])
+    "bag 'north'"
+    >>> name_bags(range(9))
+    'bags 0, 1, 2, 3, 4 and 4 more'
+    """
+    listed = list(ids)
+    return f"{'bag' if len(listed) == 1 else 'bags'} {name_some(listed)}"
+
+
 def _name(item: object) -> str:
     if isinstance(item, np.generic) and not isinstance(item, np.datetime64 | np.timedelta64):
         item = item.item()

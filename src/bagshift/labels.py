@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which of two labels is the positive class, the one that shares are shares of.
 
-Sorting the labels would be a guess: "Yes" sorts before "no". Only the pairs {0, 1}, {-1, 1} and
-{False, True} say by themselves which one is positive; any other pair has to be declared.
+Sorting the labels would be a guess: "Yes" sorts before "no". Only {0, 1}, {-1, 1} and
+{False, True} say by themselves which label is positive; any other pair has to be declared.
 """
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bagshift._bags.labels import is_known, read_labels
 from bagshift.bags import Bags
 from bagshift.exceptions import BagError, BagWarning, PositiveClassWarning, name_some
 
-_SILENT_PAIRS = ({0, 1}, {-1, 1})
+_SELF_EXPLAINING = ({0, 1}, {-1, 1})
+_CLEAR_DISTANCE = 0.25
+_CLEAR_RATIO = 4.0
 
 
 def resolve_classes(source_labels: ArrayLike | None, bags: Bags | None) -> NDArray[Any]:
@@ -23,22 +27,24 @@ def resolve_classes(source_labels: ArrayLike | None, bags: Bags | None) -> NDArr
     Parameters
     ----------
     source_labels : array-like of shape (n_source_rows,) or None
-        Labels of the source domain.
+        Labels of the source domain. None when there is no source, or when it is in `bags`.
     bags : Bags or None
-        Its known labels and its `positive` and `negative` count. None when no share is learned
-        from: the classes are then sorted, as scikit-learn sorts them.
+        What was declared about the classes, and known labels of rows.
 
     Returns
     -------
     ndarray of shape (2,)
-        Negative and positive class.
+        Negative and positive class. With bags but no source labels these are the declared ones,
+        else 0 and 1. Without any share the order means nothing, and undeclared labels are
+        sorted.
 
     Raises
     ------
     ValueError
-        If the labels have one class only or more than two.
+        If the source labels hold one class only or more than two.
     BagError
-        If the positive class is not known, or the declared labels are not among the labels.
+        If it is not said which class the shares are of, or a declared or known label is not
+        among the source labels.
 
     Examples
     --------
@@ -49,42 +55,20 @@ def resolve_classes(source_labels: ArrayLike | None, bags: Bags | None) -> NDArr
     >>> resolve_classes(None, bags)
     array(['not Yes', 'Yes'], dtype='<U7')
     """
-    known = _known_labels(bags)
-    if source_labels is not None:
-        known = _distinct(source_labels, known)
-    elif bags is not None and bags.is_source.any():
-        pass
-    if source_labels is None and (bags is None or not bags.is_source.any()):
-        return _declared_classes(known, bags)
-    _check_two(known)
-    if bags is None:
-        return known
-    positive = _positive_of(known.tolist(), bags)
-    return known if known[1] == positive else known[::-1].copy()
-
-
-def warn_if_flipped(source_positive_rate: float, bags: Bags) -> None:
-    """Warn when the shares fit the source far better as shares of the other class.
-
-    Parameters
-    ----------
-    source_positive_rate : float
-        Share of positives among the source rows.
-    bags : Bags
-    """
-    if not bags.n_bags:
-        return
-    mean_share = float(np.average(bags.positive_shares, weights=bags.sizes))
-    distance = abs(mean_share - source_positive_rate)
-    flipped_distance = abs(1 - mean_share - source_positive_rate)
-    if distance > 0.25 and flipped_distance < distance / 4:
-        warnings.warn(
-            f"the mean share is {mean_share:.2f} but {source_positive_rate:.2f} of the source "
-            "rows are positive, and 1 - share would fit far better: check which class the shares "
-            "are of, and declare it with Bags.from_arrays(..., positive=).",
-            PositiveClassWarning,
-            stacklevel=3,
+    bags = Bags.unlabelled(0) if bags is None else bags
+    if source_labels is None and bags.is_source.any():
+        source_labels = bags.label_values[bags.is_source]
+    known = _distinct(bags.label_values[bags.has_label & ~bags.is_source])
+    if source_labels is None:
+        return _without_source(known, bags)
+    labels = _source_classes(source_labels)
+    strangers = [label for label in known if label not in labels]
+    if strangers:
+        raise BagError(
+            f"with_labels gave rows the labels {name_some(strangers)}, but the source has "
+            f"{name_some(labels)}: use the labels of the source."
         )
+    return _order(labels, bags, "the source labels")
 
 
 def warn_uninformative(bags: Bags) -> None:
@@ -93,94 +77,173 @@ def warn_uninformative(bags: Bags) -> None:
     Parameters
     ----------
     bags : Bags
+
+    Warns
+    -----
+    BagWarning
+        If there is one bag only, or all shares are equal, or all bags are pure.
     """
     shares = bags.positive_shares
+    level_only = (
+        "it sets the overall level only, so who is positive must come from the source or from "
+        "labelled rows"
+    )
     if bags.n_bags == 1:
-        text = (
-            "there is one bag only: its share can set the overall level, but who is positive "
-            "must come from the source or from labelled rows."
-        )
+        message = f"there is one bag only, {name_some(bags.ids)}: {level_only}."
     elif bags.n_bags and np.ptp(shares) == 0:
-        text = (
-            f"all {bags.n_bags:,} bags have the same share, {shares[0]:.3g}: it can set the "
-            "overall level, but who is positive must come from the source or from labelled rows."
-        )
+        message = f"all {bags.n_bags:,} bags have the same share, {shares[0]:.4g}: {level_only}."
     elif bags.n_bags and np.isin(shares, (0.0, 1.0)).all():
-        text = (
-            f"all {bags.n_bags:,} bags are pure (share 0 or 1), so every row's label is known: "
-            "a classifier trained on these labels uses them fully."
+        message = (
+            f"all {bags.n_bags:,} bags are pure (share 0 or 1), so the label of every row in them "
+            "is known: an ordinary classifier fitted to these labels would use them fully."
         )
     else:
         return
-    warnings.warn(text, BagWarning, stacklevel=3)
+    warnings.warn(message, BagWarning, stacklevel=3)
 
 
-def _known_labels(bags: Bags | None) -> NDArray[Any]:
-    if bags is None:
-        return np.empty(0, dtype=object)
-    return _distinct(bags.label_values[bags.has_label])
+def warn_if_flipped(source_positive_rate: float, bags: Bags) -> None:
+    """Warn when the shares look like shares of the other class.
+
+    They do when the mean share lies far from the share of positives in the source, and one minus
+    it lies close.
+
+    Parameters
+    ----------
+    source_positive_rate : float
+        Share of positives among the source rows.
+    bags : Bags
+
+    Warns
+    -----
+    PositiveClassWarning
+    """
+    if not bags.n_bags:
+        return
+    mean_share = float(np.average(bags.positive_shares, weights=bags.sizes))
+    distance = abs(mean_share - source_positive_rate)
+    flipped_distance = abs(1 - mean_share - source_positive_rate)
+    if distance > _CLEAR_DISTANCE and distance > _CLEAR_RATIO * flipped_distance:
+        warnings.warn(
+            f"the mean share is {mean_share:.2f} but {source_positive_rate:.2f} of the source "
+            "rows are positive, and shares of the other class would fit far better: check which "
+            "class the shares are of and declare it with Bags.from_arrays(..., positive=).",
+            PositiveClassWarning,
+            stacklevel=3,
+        )
 
 
-def _distinct(labels: ArrayLike, more: ArrayLike = ()) -> NDArray[Any]:
-    """Sorted distinct labels in their natural type."""
-    values = {*np.asarray(labels).tolist(), *np.asarray(more).tolist()}
+def to_label_array(labels: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
+    """Return labels in their natural type: numbers, text or, mixed, objects.
+
+    Parameters
+    ----------
+    labels : sequence of length n
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> to_label_array([0, 1])
+    array([0, 1])
+    >>> to_label_array([0, "no"])
+    array([0, 'no'], dtype=object)
+    """
+    kinds = {isinstance(label, str) for label in labels}
+    dtype = object if len(kinds) > 1 else None
+    return np.array(list(labels), dtype=dtype)
+
+
+def _distinct(labels: NDArray[Any]) -> list[Any]:
+    """Distinct labels, sorted."""
+    distinct = set(labels.tolist())
     try:
-        return np.array(sorted(values))
+        return sorted(distinct)
     except TypeError:
         raise ValueError(
-            f"labels of mixed types {name_some(values)} cannot name the classes: use one type."
+            f"labels must be of one type to name the classes, but there are {name_some(distinct)}."
         ) from None
 
 
-def _check_two(known: NDArray[Any]) -> None:
-    if len(known) > 2:
+def _source_classes(source_labels: ArrayLike) -> list[Any]:
+    values = read_labels(source_labels, "the source labels")
+    unknown = np.flatnonzero(~is_known(values))
+    if len(unknown):
         raise ValueError(
-            "Only binary classification is supported. The type of the target is multiclass: the "
-            f"labels are {name_some(known)}."
+            f"the source labels are missing in {len(unknown):,} rows (rows {name_some(unknown)}), "
+            "but every source row needs a class: leave these rows out or label them."
         )
-    if len(known) < 2:
+    labels = _distinct(values)
+    if len(labels) > 2:  # scikit-learn looks for the first of these sentences
         raise ValueError(
-            f"The labels hold one class only ({name_some(known)}), but two classes are needed: "
-            "add rows of the other class."
+            "Only binary classification is supported. The type of the target is multiclass: "
+            f"the labels are {name_some(labels)}."
         )
+    if len(labels) < 2:
+        raise ValueError(
+            f"the source labels hold one class only ({name_some(labels) or 'none'}), but two are "
+            "needed: add rows of the other class."
+        )
+    return labels
 
 
-def _positive_of(labels: list[Any], bags: Bags) -> Any:
+def _without_source(known: list[Any], bags: Bags) -> NDArray[Any]:
+    """Classes of bags alone: declared ones, else those of known rows, else 0 and 1."""
+    if len(known) == 2:
+        return _order(known, bags, "the known labels")
+    positive, negative = bags.positive, bags.negative
+    if positive is None and negative is None:
+        labels = [-1, 1] if known == [-1] else [0, 1]
+    elif positive is None:
+        raise BagError(f"negative={negative!r} is declared alone: declare positive= too.")
+    else:
+        others = [label for label in known if label != positive]
+        labels = [_name_negative(positive, negative, others), positive]
+    strangers = [label for label in known if label not in labels]
+    if strangers:
+        raise BagError(
+            f"with_labels gave rows the labels {name_some(strangers)}, but the classes are "
+            f"{name_some(labels)}: declare positive= and negative= as these rows have them."
+        )
+    return to_label_array(labels)
+
+
+def _name_negative(positive: Any, negative: Any, others: list[Any]) -> Any:
+    if negative is not None:
+        return negative
+    if len(others) == 1:
+        return others[0]
+    if isinstance(positive, str):
+        return f"not {positive}"
+    if positive == 1:
+        return type(positive)(0)
+    raise BagError(
+        f"positive={positive!r} does not say what the other class is called: declare negative= "
+        "too."
+    )
+
+
+def _order(labels: list[Any], bags: Bags, where: str) -> NDArray[Any]:
+    """Put the positive one of two labels last."""
     for argument in ("positive", "negative"):
         declared = getattr(bags, argument)
         if declared is not None and declared not in labels:
             raise BagError(
-                f"{argument}={declared!r} is not among the labels {name_some(labels)}: declare "
-                "one of them."
+                f"{argument}={declared!r} is not among {where}, {name_some(labels)}: declare one "
+                "of these."
             )
+    is_explained = set(labels) in _SELF_EXPLAINING or not bags.n_bags
     if bags.positive is not None:
-        return bags.positive
-    if bags.negative is not None:
-        return next(label for label in labels if label != bags.negative)
-    if set(labels) in _SILENT_PAIRS:
-        return 1
-    raise BagError(
-        f"it is not said which of the labels {name_some(labels)} the shares are of: declare it "
-        "with Bags.from_arrays(..., positive=)."
-    )
-
-
-def _declared_classes(known: NDArray[Any], bags: Bags | None) -> NDArray[Any]:
-    """Classes when there is no source to learn them from."""
-    positive = None if bags is None else bags.positive
-    negative = None if bags is None else bags.negative
-    if positive is None and negative is None:
-        return np.array([0, 1])
-    if positive is None:
-        raise BagError("negative= is declared without positive=: declare both.")
-    if negative is None:
-        if isinstance(positive, str):
-            negative = f"not {positive}"
-        elif positive == 1:
-            negative = type(positive)(0)
-        else:
-            raise BagError(
-                f"positive={positive!r} does not say what the other class is called: declare "
-                "negative= too."
-            )
-    return np.array([negative, positive])
+        last = labels.index(bags.positive)
+    elif bags.negative is not None:
+        last = 1 - labels.index(bags.negative)
+    elif is_explained:
+        last = 1
+    else:
+        raise BagError(
+            f"it is not said which of {where}, {name_some(labels)}, the shares are of: declare it "
+            "with Bags.from_arrays(..., positive=)."
+        )
+    return to_label_array([labels[1 - last], labels[last]])

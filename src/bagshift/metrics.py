@@ -29,6 +29,11 @@ def predicted_shares(bags: Bags, is_positive: ArrayLike) -> FloatArray:
     -------
     ndarray of shape (n_bags,)
 
+    Raises
+    ------
+    TypeError
+        If `is_positive` is not boolean; labels such as -1 and 1 would all count as True.
+
     Examples
     --------
     >>> from bagshift import Bags
@@ -36,7 +41,13 @@ def predicted_shares(bags: Bags, is_positive: ArrayLike) -> FloatArray:
     >>> predicted_shares(bags, [True, False, False, True])
     array([0.5, 0.5])
     """
-    return bags.bag_means(np.asarray(is_positive, dtype=bool))
+    flags = np.asarray(is_positive)
+    if flags.dtype != bool:
+        raise TypeError(
+            "is_positive must hold True or False for every row: compare the predictions with the "
+            "positive class first."
+        )
+    return bags.bag_means(flags)
 
 
 def share_errors(bags: Bags, is_positive: ArrayLike) -> FloatArray:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bagshift._bags.columns import BagColumn
 from bagshift._bags.ids import RowIds, is_blank
 from bagshift._bags.numbers import FloatArray
-from bagshift.exceptions import BagError, name_some
+from bagshift.exceptions import BagError, name_bags, name_some
 
 _ROUNDING = 1e-6
 _WHOLE_TOTAL = {"sum", "all", "overall", "everything"}
@@ -48,16 +48,21 @@ def check_matched(
     n_blank = sum(map(is_blank, without_rows))
     if n_blank:
         raise BagError(
-            f"{name} has {n_blank:,} blank bag ids ({name_some(filter(is_blank, without_rows))}): "
-            "fill them in or leave these entries out."
+            f"{name} has a blank bag id in {n_blank:,} of {len(column.ids):,} entries: fill the "
+            "ids in or leave these entries out."
         )
+    lacks = []
     if without_entry:
-        lack = f"{name} has no entry for bags {name_some(without_entry)} of the rows"
-    elif without_rows:
-        lack = f"{name} has entries for bags {name_some(without_rows)} that have no rows"
-    else:
-        return
-    raise BagError(f"{lack}: {_advice(column, rows)}.")
+        lacks.append(f"no entry for {name_bags(without_entry)} of the rows")
+    if without_rows:
+        lacks.append(f"an entry but no row for {name_bags(without_rows)}")
+    if lacks:
+        advice = _near_miss(column, rows) or (
+            'correct the ids, or pass on_unmatched="drop" to leave such bags out'
+            if name in ("shares", "counts")
+            else "give exactly one number per bag"
+        )
+        raise BagError(f"{name} has {' and '.join(lacks)}: {advice}.")
 
 
 def _is_total(bag: Hashable, column: BagColumn) -> bool:
@@ -73,8 +78,8 @@ def _is_total(bag: Hashable, column: BagColumn) -> bool:
     return bool(own > 1 and own == np.nansum(numbers) - own)
 
 
-def _advice(column: BagColumn, rows: RowIds) -> str:
-    """Say what to do about ids that do not match."""
+def _near_miss(column: BagColumn, rows: RowIds) -> str:
+    """Point out ids that differ in type, spaces or letter case only."""
     by_text = {str(bag).strip().casefold(): bag for bag in column.ids}
     for key, bag in zip(rows.places, rows.ids, strict=True):
         other = by_text.get(str(bag).strip().casefold())
@@ -83,7 +88,7 @@ def _advice(column: BagColumn, rows: RowIds) -> str:
                 f"ids match by equality, and {bag!r} in the rows is not {other!r}, so give both "
                 "the same type and spelling"
             )
-    return 'correct the ids, or pass on_unmatched="drop" to leave such bags out'
+    return ""
 
 
 # Numbers ----------------------------------------------------------------------------------
@@ -93,16 +98,14 @@ def check_shares(numbers: FloatArray, ids: Ids) -> FloatArray:
     """Return the shares of the positive class, each in [0, 1]."""
     _check_finite(numbers, "shares", ids)
     outside = (numbers < -_ROUNDING) | (numbers > 1 + _ROUNDING)
-    if outside.any():
+    if outside.any() and _looks_like_percent(numbers):
         where = _where(numbers, outside, ids)
-        if _looks_like_percent(numbers):
-            raise BagError(f"shares looks like 0-100 ({where}): divide by 100.")
-        raise BagError(f"shares must lie in [0, 1], but see {where}: correct or leave them out.")
+        raise BagError(f"shares looks like 0-100 in {where}: divide by 100.")
+    _refuse(numbers, outside, ids, "shares must lie in [0, 1]", "correct them")
     if numbers.ndim == 2:
-        off = np.abs(numbers.sum(axis=1) - 1) > _ROUNDING
         _refuse(
             numbers,
-            off,
+            np.abs(numbers.sum(axis=1) - 1) > _ROUNDING,
             ids,
             "shares of the two classes must sum to 1",
             "pass one share per bag, that of the positive class",
@@ -192,31 +195,26 @@ def check_weights(numbers: FloatArray | None, ids: Ids) -> FloatArray:
 
 
 def _check_finite(numbers: FloatArray, name: str, ids: Ids) -> None:
-    _refuse(
-        numbers,
-        np.isinf(numbers),
-        ids,
-        f"{name} must be finite",
-        "correct them",
-    )
-    _refuse(
-        numbers,
-        np.isnan(numbers),
-        ids,
-        f"{name} must not be missing (NaN)",
-        "fill them in or leave these bags out",
-    )
+    missing = bad_bags(np.isnan(numbers))
+    if missing.any():
+        bags = name_bags(ids[place] for place in np.flatnonzero(missing).tolist())
+        raise BagError(f"{name} is missing (NaN) in {bags}: fill it in or leave these bags out.")
+    _refuse(numbers, np.isinf(numbers), ids, f"{name} must be finite", "correct them")
 
 
 def _refuse(numbers: FloatArray, bad: BoolArray, ids: Ids, rule: str, advice: str) -> None:
     if bad.any():
-        raise BagError(f"{rule}, but see {_where(numbers, bad, ids)}: {advice}.")
+        raise BagError(f"{rule}, unlike in {_where(numbers, bad, ids)}: {advice}.")
 
 
 def _where(numbers: FloatArray, bad: BoolArray, ids: Ids) -> str:
     """Name the bad bags and show the number of the first."""
-    bad_bags = bad if bad.ndim == 1 else bad.any(axis=1)
-    places = [int(place) for place in np.flatnonzero(bad_bags)]
-    first = numbers[places[0]]
-    shown = f"{first:.6g}" if first.ndim == 0 else ", ".join(f"{value:.6g}" for value in first)
-    return f"bags {name_some(ids[place] for place in places)} (first: {shown})"
+    places = np.flatnonzero(bad_bags(bad)).tolist()
+    shown = ", ".join(f"{value:.6g}" for value in np.atleast_1d(numbers[places[0]]))
+    which = "it has" if len(places) == 1 else "the first has"
+    return f"{name_bags(ids[place] for place in places)} ({which} {shown})"
+
+
+def bad_bags(bad: BoolArray) -> BoolArray:
+    """Say of each bag whether any of its numbers is bad; shape (n_bags,)."""
+    return bad if bad.ndim == 1 else np.asarray(bad.any(axis=1))

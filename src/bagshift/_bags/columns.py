@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bagshift._bags.ids import RowIds, canonical_id, is_blank, list_entries
 from bagshift._bags.numbers import FloatArray, plain_numbers, to_numbers
-from bagshift.exceptions import BagError, name_some
+from bagshift.exceptions import BagError, name_bags, name_some
 
 _ID_COLUMNS = ("bag", "bag_id")
 
@@ -88,7 +88,7 @@ def _check_form(values: Any, name: str) -> None:
     if not readable or (isinstance(values, np.ndarray) and values.ndim == 0):
         raise BagError(
             f"{name} must be a mapping or Series from bag id to number, a frame, or one number "
-            f"per row, not a {type(values).__name__}."
+            f"per row, not of type {type(values).__name__}."
         )
 
 
@@ -155,8 +155,8 @@ def _from_rows(values: Any, name: str, rows: RowIds) -> BagColumn:
     if differs.any():
         bags = dict.fromkeys(codes[differs].tolist())
         raise BagError(
-            f"{name} must be one number per bag but varies within bags "
-            f"{name_some(rows.ids[bag] for bag in bags)}: give every row of a bag the same "
+            f"{name} must be one number per bag but varies within "
+            f"{name_bags(rows.ids[bag] for bag in bags)}: give every row of a bag the same "
             "number, or pass a mapping from bag id to number."
         )
     return BagColumn(list(rows.ids), per_bag)
@@ -199,8 +199,8 @@ def _counts_rows(index: Any) -> bool:
 
 
 def _refuse_length(values: Any, name: str, rows: RowIds) -> NoReturn:
-    shape = values.shape if isinstance(values, np.ndarray) else (len(values),)
-    if len(shape) == 2 and shape[0] <= shape[1]:
+    shape = np.shape(values) if isinstance(values, np.ndarray) else (len(values),)
+    if len(shape) == 2 and shape[0] <= shape[-1]:
         raise BagError(
             f"{name} has shape {shape} and looks transposed (classes x bags): pass a mapping from "
             "bag id to the number of the positive class."
@@ -218,11 +218,11 @@ def _refuse_wide(ids: list[Hashable], columns: list[Any], name: str, rows: RowId
     if columns_are_bags or (len(ids) <= len(columns) and not ids_are_bags):
         raise BagError(
             f"{name} looks transposed ({len(ids):,} classes x {len(columns):,} bags): pass one "
-            "entry per bag, the number of the positive class."
+            "entry per bag, that of the positive class."
         )
     raise BagError(
-        f"{name} has {len(columns):,} numbers per bag, but more than two classes are not "
-        "supported yet: pass one number per bag, that of the positive class."
+        f"{name} has {len(columns):,} columns of numbers, {name_some(columns)}, but more than two "
+        "classes are not supported yet: pass one number per bag, that of the positive class."
     )
 
 
@@ -235,6 +235,6 @@ def _check_distinct(column: BagColumn, name: str) -> None:
     }
     if repeated:
         raise BagError(
-            f"{name} has more than one entry for bags {name_some(repeated.values())}: keep one "
-            "entry per bag."
+            f"{name} has more than one entry for {name_bags(repeated.values())}: keep one entry "
+            "per bag."
         )

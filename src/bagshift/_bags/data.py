@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from bagshift._bags.indexing import count_distinct_rows, count_rows, group_means
 from bagshift._bags.labels import is_known
 from bagshift._bags.table import Dropped
-from bagshift.exceptions import BagError, name_some
+from bagshift.exceptions import BagError, name_bags
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -138,7 +138,7 @@ class BagData:
         cut = (self.rows_per_bag != self._rows_built) | (distinct != self._rows_built)
         if cut.any():
             raise BagError(
-                f"bags {name_some(self.ids[cut])} were cut by slicing, so their shares need not "
-                "hold for the rows left: split with BagKFold or another splitter of "
-                "bagshift.model_selection, which keep bags whole."
+                f"slicing has cut {name_bags(self.ids[cut])}, whose share need not hold for the "
+                "rows left: split with BagKFold or another splitter of bagshift.model_selection, "
+                "which keep bags whole."
             )

@@ -51,7 +51,7 @@ def describe(bags: Bags) -> dict[str, str]:
 def to_text(bags: Bags) -> str:
     """Write the bags in one line."""
     lines = describe(bags)
-    counted = [f"{lines.pop('rows')} rows", f"{lines.pop('bags')} bags"]
+    counted = [_count(lines.pop("rows"), "row"), _count(lines.pop("bags"), "bag")]
     return f"<Bags: {', '.join(counted + [f'{key} {value}' for key, value in lines.items()])}>"
 
 
@@ -95,6 +95,10 @@ def _first_bags(bags: Bags) -> str:
     more = f"<tr><td colspan='4'>and {n_more:,} more</td></tr>" if n_more > 0 else ""
     head = "".join(f"<th>{name}</th>" for name in ("bag", "rows", "size", "share"))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}{more}</tbody></table>"
+
+
+def _count(number: str, unit: str) -> str:
+    return f"{number} {unit}" if number == "1" else f"{number} {unit}s"
 
 
 def _range(values: NDArray[np.float64]) -> str:

@@ -90,7 +90,7 @@ def read_row_ids(bag_ids: Any, *, no_bag: Hashable, allow_blank: bool) -> RowIds
     blank_rows = np.flatnonzero(blank[raw_codes])
     if len(blank_rows) and not allow_blank:
         raise BagError(
-            f"bag_ids is blank in {len(blank_rows):,} of {len(raw_codes):,} rows (rows "
+            f"bag_ids is blank in {len(blank_rows):,} of {len(raw_codes):,} rows (row numbers "
             f"{name_some(blank_rows)}): fill the ids in, mark rows in no bag with Bags.NO_BAG, or "
             'pass on_unmatched="drop" to keep them as rows in no bag.'
         )
@@ -167,7 +167,9 @@ def list_entries(values: Any, name: str) -> list[Hashable]:
         if hasattr(values, method):
             return list(getattr(values, method)())
     if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
-        raise BagError(f"{name} must hold one entry per row but is a {type(values).__name__}.")
+        raise BagError(
+            f"{name} must hold one entry per row, not be of type {type(values).__name__}."
+        )
     return list(values)
 
 

@@ -29,7 +29,7 @@ def row_numbers(key: Any, n_rows: int) -> IntArray:
     if not isinstance(key, slice) and key is not Ellipsis:
         key = np.asarray(key)
         key = key.astype(np.int64) if key.shape == (0,) else key
-    rows = np.arange(n_rows)[key]
+    rows: IntArray = np.arange(n_rows)[key]
     if rows.ndim != 1:
         raise TypeError(
             "rows of Bags are taken by an array, a mask or a slice: write bags[[row]] for a "

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagshift._bags.checks import (
+    bad_bags,
     check_counts,
     check_matched,
     check_shares,
@@ -20,7 +21,7 @@ from bagshift._bags.ids import IntArray, RowIds, is_blank, read_row_ids
 from bagshift._bags.numbers import FloatArray
 from bagshift.exceptions import BagError, name_some
 
-_SILENT_CLASSES = ([0, 1], [-1, 1])
+_SILENT_CLASSES: tuple[list[Hashable], ...] = ([0, 1], [-1, 1])
 
 
 @dataclass(frozen=True)
@@ -138,8 +139,7 @@ def _order_classes(column: BagColumn, name: str, positive: Any, negative: Any) -
 
 def _match(column: BagColumn, name: str, rows: RowIds, drop: bool) -> tuple[IntArray, Dropped]:
     """Find the entry of every id of the rows, -1 for none."""
-    missing = np.isnan(column.values)
-    missing = missing if missing.ndim == 1 else missing.any(axis=1)
+    missing = bad_bags(np.isnan(column.values))
     entries = [column.entry_of.get(key, -1) for key in rows.places]
     entry_of_bag = np.array(entries, dtype=np.int64)
     if drop and len(missing):  # a missing number is then as good as no entry
