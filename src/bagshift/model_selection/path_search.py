@@ -7,6 +7,7 @@ limits: a share error of zero does not make the rows right, since any exchange o
 bag has the same error; and it is sound only if bags are exchangeable.
 """
 
+import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 
 from bagshift.bags import Bags
 from bagshift.estimators._coupled import CoupledMachine
-from bagshift.estimators._training import read_training
+from bagshift.estimators._training import TrainingData, read_training
 from bagshift.exceptions import BagError
 from bagshift.model_selection._folds import BagFold, bag_folds
 from bagshift.model_selection._path_engine import FoldErrors, Progress, cross_validate_settings
@@ -158,10 +159,7 @@ def path_search(
     machine, prefix = _last_step(estimator)
     features = _transform(estimator, X, bags)
     given = read_training(clone(machine), features, bags, source=source)
-    if isinstance(grid, str):
-        settings = list(ParameterGrid(named_grid(grid, machine, machine._select(given))))
-    else:
-        settings = [_without_prefix(setting, prefix) for setting in ParameterGrid(grid)]
+    settings = _settings(grid, machine, prefix, given)
     splitter = _resolve_cv(cv, bags)
     folds = bag_folds(splitter, X, bags)
     errors = cross_validate_settings(
@@ -203,6 +201,14 @@ def _transform(estimator: Any, X: Any, bags: Bags) -> Any:
     return clone(estimator[:-1]).fit_transform(X, bags)
 
 
+def _settings(
+    grid: str | Mapping[str, Any], machine: CoupledMachine, prefix: str, given: TrainingData
+) -> list[dict[str, Any]]:
+    if isinstance(grid, str):
+        return list(ParameterGrid(named_grid(grid, machine, machine._select(given))))
+    return [_without_prefix(setting, prefix) for setting in ParameterGrid(grid)]
+
+
 def _without_prefix(setting: dict[str, Any], prefix: str) -> dict[str, Any]:
     foreign = [name for name in setting if not name.startswith(prefix)]
     if foreign:
@@ -225,8 +231,8 @@ def _machines(machine: CoupledMachine, settings: list[dict[str, Any]]) -> list[C
 def _resolve_cv(cv: Any, bags: Bags) -> Any:
     if cv is None:
         return default_bag_cv(bags)
-    if isinstance(cv, int):
-        return BagKFold(cv, shuffle=True, random_state=0)
+    if isinstance(cv, numbers.Integral):
+        return BagKFold(int(cv), shuffle=True, random_state=0)
     return cv if hasattr(cv, "split") else list(cv)
 
 
