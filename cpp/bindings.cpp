@@ -49,7 +49,7 @@ CoreSolution solve(const Matrix<Real>& gram, std::ptrdiff_t n_source, const Vect
   const auto has_length_m = [m](const Vector& v) {
     return static_cast<std::ptrdiff_t>(v.shape(0)) == m;
   };
-  if (static_cast<std::ptrdiff_t>(gram.shape(1)) != m || gram.stride(1) != 1 || n_source < 0 ||
+  if (static_cast<std::ptrdiff_t>(gram.shape(1)) != m || (m > 1 && gram.stride(1) != 1) || n_source < 0 ||
       n_source > m || !has_length_m(targets) || !has_length_m(half_widths) ||
       !has_length_m(lower) || !has_length_m(upper) || (guess && !has_length_m(*guess))) {
     throw nb::value_error("arrays of a coupled problem do not fit each other");
@@ -90,7 +90,7 @@ void define_solve(nb::module_& module) {
 NB_MODULE(_core, module) {
   nb::enum_<bagshift::Status>(module, "Status")
       .value("optimal", bagshift::Status::optimal)
-      .value("iteration_limit", bagshift::Status::iteration_limit)
+      .value("max_iter", bagshift::Status::iteration_limit)
       .value("stalled", bagshift::Status::stalled);
 
   nb::class_<CoreSolution>(module, "CoreSolution")

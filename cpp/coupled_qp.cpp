@@ -99,19 +99,19 @@ void rebuild_gradient(const Problem<Real>& problem, State& state) {
     add_rows(segment_of(state, 0, n), on_source);
     add_rows(segment_of(state, n, m), on_target);
   }
-  state.source_sum = exact_sum(state.dual.data(), n);
   state.gradient_is_fresh = true;
 }
 
-// Rounding moves sum z off zero by the last bits of every step. The free variable with the most
-// room takes the residue; with no free variable every z is a bound or zero and nothing drifted.
+// Bring the sum of z over [begin, end) to `wanted`, from which rounding took it by the last bits
+// of every step: the free variable with the most room takes the residue. Without a free variable
+// every z is a bound or zero, nothing drifted, and the answer is false.
 template <class Real>
-void remove_drift(const Problem<Real>& problem, State& state) {
-  const double residue = exact_sum(state.dual.data(), problem.n_units);
-  if (residue == 0.0) return;
+bool restore_sum(const Problem<Real>& problem, State& state, std::ptrdiff_t begin,
+                 std::ptrdiff_t end, double wanted) {
+  const double residue = exact_sum(state.dual.data() + begin, end - begin) - wanted;
   std::ptrdiff_t roomiest = -1;
   double most_room = std::abs(residue);
-  for (std::ptrdiff_t i = 0; i < problem.n_units; ++i) {
+  for (std::ptrdiff_t i = begin; i < end; ++i) {
     if (!is_free(problem, state, i)) continue;
     const double z = state.dual[i];
     double room = std::min(problem.upper[i] - z, z - problem.lower[i]);
@@ -121,7 +121,28 @@ void remove_drift(const Problem<Real>& problem, State& state) {
       roomiest = i;
     }
   }
-  if (roomiest >= 0) state.dual[roomiest] -= residue;
+  if (roomiest < 0) return false;
+  state.dual[roomiest] -= residue;
+  return true;
+}
+
+// The source sum is its own record, not the sum over z: divided by a small coupling, the last
+// bits of a large z would be an error of the intercept. Only bounds, being exact, overrule it.
+template <class Real>
+void remove_drift(const Problem<Real>& problem, State& state) {
+  const std::ptrdiff_t m = problem.n_units;
+  const std::ptrdiff_t n = problem.n_source;
+  if (problem.inverse_coupling == 0.0) {
+    restore_sum(problem, state, 0, m, 0.0);
+    return;
+  }
+  if (!restore_sum(problem, state, 0, n, state.source_sum)) {
+    state.source_sum = exact_sum(state.dual.data(), n);
+  }
+  if (!restore_sum(problem, state, n, m, -state.source_sum)) {
+    state.source_sum = -exact_sum(state.dual.data() + n, m - n);
+    restore_sum(problem, state, 0, n, state.source_sum);
+  }
 }
 
 template <class Real>
@@ -221,8 +242,11 @@ bool move_pair(const Problem<Real>& problem, State& state, const Choice& choice,
   // A bound must be met exactly: at a bound the unit is told from a free one by comparison.
   state.dual[up] = length >= up_room ? problem.upper[up] : z_up + length;
   state.dual[down] = length >= down_room ? problem.lower[down] : z_down - length;
-  if (state.dual[up] == z_up && state.dual[down] == z_down) return false;
+  const double old_sum = state.source_sum;
   if (!same) state.source_sum += problem.is_source(up) ? length : -length;
+  if (state.dual[up] == z_up && state.dual[down] == z_down && state.source_sum == old_sum) {
+    return false;
+  }
   set_offsets(problem, state, up);
   set_offsets(problem, state, down);
   step = {up, down, length};
@@ -258,6 +282,7 @@ State start(const Problem<Real>& problem, const double* guess) {
     state.diagonal[i] = problem.within * static_cast<double>(problem.row(i)[i]);
     set_offsets(problem, state, i);
   }
+  state.source_sum = exact_sum(state.dual.data(), problem.n_source);
   rebuild_gradient(problem, state);
   return state;
 }
@@ -330,7 +355,8 @@ Solution summarise(const Problem<Real>& problem, const State& state) {
   double quadratic = state.source_sum * rank_one;
   double loss = 0.0;
   double linear = 0.0;
-  double gap = -solution.intercept * solution.equality_residual;
+  const double source_residual = exact_sum(state.dual.data(), problem.n_source) - state.source_sum;
+  double gap = -solution.intercept * solution.equality_residual - rank_one * source_residual;
   for (std::ptrdiff_t i = 0; i < m; ++i) {
     const double z = state.dual[i];
     const double tube = problem.half_widths[i];

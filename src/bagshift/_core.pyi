@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Compiled core: see ``cpp/bindings.cpp``."""
 
 from enum import Enum
@@ -7,7 +8,7 @@ from numpy.typing import NDArray
 
 class Status(Enum):
     optimal = 1
-    iteration_limit = 2
+    max_iter = 2
     stalled = 3
 
 class CoreSolution:

@@ -108,6 +108,13 @@ def test_square_cut_out_of_a_larger_gram_is_read_in_place(make_task):
     np.testing.assert_array_equal(solve_coupled(cut).dual, solve_coupled(problem).dual)
 
 
+def test_read_only_arrays_are_accepted(make_task):
+    problem = make_task(0).problem(1.0, 1.0, 1.0)
+    for name in ("gram", "targets", "half_widths", "lower", "upper"):
+        getattr(problem, name).flags.writeable = False
+    assert solve_coupled(replace(problem)).converged
+
+
 @pytest.mark.parametrize("coupling", COUPLINGS)
 @pytest.mark.parametrize("scale", [0.5, 1.0, 2.0])
 def test_warm_start_reaches_the_same_objective(make_task, coupling, scale):

@@ -59,6 +59,9 @@ Array = NDArray[np.float64]
 _LEAST_ITERATION_LIMIT = 10_000_000
 _ITERATIONS_PER_UNIT = 100
 
+# The machines then differ from separate ones by less than rounding.
+_NEGLIGIBLE_COUPLING = 1e-15
+
 
 @dataclass(frozen=True, eq=False)
 class CoupledProblem:
@@ -80,8 +83,8 @@ class CoupledProblem:
         Box of each dual variable, ``lower <= 0 <= upper``: ``[0, C]`` for label +1, ``[-C, 0]``
         for label -1, ``[-C, C]`` for a bag. Units with ``lower == upper == 0`` are left out.
     coupling : float
-        Weight λ of the distance between the machines, from 0 (two separate machines) to
-        ``inf`` (one machine, with the sum of both regularisers).
+        Weight λ of the distance between the machines, from 0 (two separate machines; so is
+        anything below 1e-15) to ``inf`` (one machine, with the sum of both regularisers).
 
     Raises
     ------
@@ -266,16 +269,9 @@ def solve_coupled(
     limit = max(_LEAST_ITERATION_LIMIT, _ITERATIONS_PER_UNIT * m) if max_iter < 0 else max_iter
     if start is not None:
         start = _to_vector("start", start, m)
-    if problem.has_two_machines and problem.coupling == 0:
+    if problem.has_two_machines and problem.coupling < _NEGLIGIBLE_COUPLING:
         return _solve_apart(problem, tol, limit, start)
     return _solve_whole(problem, tol, limit, start)
-
-
-_STATUS_NAMES = {
-    _core.Status.optimal: "optimal",
-    _core.Status.iteration_limit: "max_iter",
-    _core.Status.stalled: "stalled",
-}
 
 
 def _solve_whole(
@@ -358,7 +354,7 @@ def _make_result(
     intervals: tuple[tuple[float, float], tuple[float, float]],
 ) -> CoupledResult:
     troubles = [s.status for s in solutions if s.status != _core.Status.optimal]
-    status = _STATUS_NAMES[troubles[0] if troubles else _core.Status.optimal]
+    status = troubles[0] if troubles else _core.Status.optimal
     return CoupledResult(
         dual=dual,
         n_source=problem.n_source,
@@ -375,7 +371,7 @@ def _make_result(
         gap_bound=tol * float((problem.upper - problem.lower).sum()),
         n_iter=sum(s.n_iter for s in solutions),
         converged=not troubles,
-        status=status,
+        status=status.name,
     )
 
 
