@@ -1,16 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the README shows works as it is printed there."""
+"""What the README and the page on the command line show works as it is printed there."""
 
 import re
+import shlex
+import sys
 from pathlib import Path
 
 import numpy as np
+import polars as pl
+import pytest
+import typer.main
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+from bagshift.cli.app import app
+from bagshift.workflows.demo_files import write_demo_files
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMAND_LINE = (ROOT / "docs" / "command_line.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+def test_set_up_is_two_commands() -> None:
+    assert blocks("console")[0] == "make demo\nmake test\n"
 
 
 def test_python_example_runs_and_finds_the_voters() -> None:
@@ -23,5 +37,33 @@ def test_python_example_runs_and_finds_the_voters() -> None:
     assert np.mean(model.predict(X) == y) > 0.78
 
 
-def test_set_up_is_two_commands() -> None:
-    assert blocks("console")[0] == "make demo\nmake test\n"
+def test_commands_work_on_the_files_of_the_demo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_demo_files(tmp_path / "demo")
+    activate, change_folder, *commands = blocks("console")[1].replace("\\\n", " ").splitlines()
+    assert (activate, change_folder) == ("source .venv/bin/activate", "cd demo")
+    monkeypatch.chdir(tmp_path / "demo")
+    for command in commands:
+        program, *arguments = shlex.split(command)
+        assert program == "bagshift"
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["bagshift", *arguments])
+            with pytest.raises(SystemExit) as end:
+                app(prog_name="bagshift")
+        assert end.value.code in (0, None), capsys.readouterr().err
+    predictions = pl.read_csv("predictions.csv")
+    # The README's table names these columns, with other classes.
+    assert predictions.columns == ["id", "label", "probability_3", "probability_8", "decision"]
+
+
+def test_documented_options_exist() -> None:
+    commands = typer.main.get_command(app).commands
+    overview = COMMAND_LINE.split("```")[1]
+    assert set(re.findall(r"^bagshift (\w+) ", overview, re.MULTILINE)) == set(commands)
+    known = {name for command in commands.values() for p in command.params for name in p.opts}
+    named = set(re.findall(r"`(--?[a-z][a-z-]*)", COMMAND_LINE)) - {"--help"}
+    assert named <= known
+    # Every option of `fit` is explained, so that the page cannot fall behind.
+    fit = {name for p in commands["fit"].params for name in p.opts if name.startswith("--")}
+    assert fit - named - {"--help"} == set()
