@@ -27,7 +27,7 @@ MOST_LINES = 450
 FLOORS = tuple(
     names.split()
     for names in (
-        "_core exceptions atomic _bag_input labels bags domains calibration kernels metrics",
+        "_core exceptions atomic _bags labels bags domains calibration kernels metrics",
         "solvers",
         "estimators",
         "model_selection",
@@ -108,8 +108,9 @@ def imports_upwards(path: Path) -> list[str]:
         if top != "bagshift":
             continue
         part = rest.partition(".")[0]
-        # `from bagshift import TGPLM` hides which floor is meant, and makes import cycles.
-        if FLOOR_OF.get(part, len(FLOORS)) > FLOOR_OF[own]:
+        # `from bagshift import TGPLM` hides which floor is meant, and makes import cycles below
+        # the command line.
+        if FLOOR_OF.get(part, len(FLOORS) - 1) > FLOOR_OF[own]:
             wrong.append(f"line {line}: {name}")
     return wrong
 
