@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagshift._bags.columns import BagColumn
-from bagshift._bags.ids import RowIds, is_blank
+from bagshift._bags.ids import RowIds, canonical_id, is_blank
 from bagshift._bags.numbers import FloatArray
 from bagshift.exceptions import BagError, name_bags, name_some
 
@@ -39,7 +39,7 @@ def check_matched(
     without_entry : sequence of ids
         Ids of the rows that the column lacks.
     """
-    totals = [bag for bag in without_rows if _is_total(bag, column)]
+    totals = _find_totals(column, without_rows)
     if totals:
         raise BagError(
             f"{name} has a total row, {name_some(totals)}, that is not a bag of the rows: leave "
@@ -65,17 +65,21 @@ def check_matched(
         raise BagError(f"{name} has {' and '.join(lacks)}: {advice}.")
 
 
-def _is_total(bag: Hashable, column: BagColumn) -> bool:
-    """Whether an entry is the sum of the others, by its name or by its number."""
-    if isinstance(bag, str):
-        words = re.findall(r"\w+", bag.casefold())
-        if " ".join(words) in _WHOLE_TOTAL or _TOTAL_WORDS.intersection(words):
-            return True
-    if len(column.ids) < 3:
-        return False
-    numbers = column.values if column.values.ndim == 1 else column.values.sum(axis=1)
-    own = numbers[column.ids.index(bag)]
-    return bool(own > 1 and own == np.nansum(numbers) - own)
+def _find_totals(column: BagColumn, candidates: Ids) -> list[Hashable]:
+    """List the entries that are the sum of the others, by their name or by their number."""
+    finite = np.where(np.isfinite(column.values), column.values, 0.0)
+    numbers = finite if finite.ndim == 1 else finite.sum(axis=1)
+    is_sum = (numbers > 1) & (numbers == numbers.sum() - numbers) & (len(numbers) > 2)
+    return [
+        bag
+        for bag in candidates
+        if _is_named_total(bag) or is_sum[column.entry_of[canonical_id(bag)]]
+    ]
+
+
+def _is_named_total(bag: Hashable) -> bool:
+    words = re.findall(r"\w+", bag.casefold()) if isinstance(bag, str) else []
+    return " ".join(words) in _WHOLE_TOTAL or not _TOTAL_WORDS.isdisjoint(words)
 
 
 def _near_miss(column: BagColumn, rows: RowIds) -> str:
@@ -117,7 +121,7 @@ def check_shares(numbers: FloatArray, ids: Ids) -> FloatArray:
 def _looks_like_percent(numbers: FloatArray) -> bool:
     if numbers.min() < 0 or numbers.max() > 100 or numbers.max() < 2:
         return False
-    return bool(np.mean(numbers[numbers > 0] > 1) >= 0.5)
+    return bool(np.mean(numbers[numbers > 0] > 1) > 0.5)
 
 
 def check_counts(

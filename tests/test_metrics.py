@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Share errors against plain loops."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bagshift import BagError, Bags
+from bagshift.metrics import predicted_shares, share_error, share_errors, soft_share_error
+
+
+def random_bags(seed):
+    """Draw bags of unequal declared sizes, rows in no bag, and decision values."""
+    rng = np.random.default_rng(seed)
+    n_bags = rng.integers(1, 6)
+    ids = [*range(n_bags), *rng.integers(0, n_bags, 20), *[Bags.NO_BAG] * 3]
+    rng.shuffle(ids)
+    sizes = {bag: ids.count(bag) + int(rng.integers(0, 50)) for bag in range(n_bags)}
+    shares = dict(enumerate(rng.random(n_bags)))
+    return Bags.from_arrays(ids, shares, sizes=sizes), rng.normal(size=len(ids))
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_against_loops(seed):
+    bags, decision = random_bags(seed)
+    total = sum(bags.sizes)
+    hard = soft = 0.0
+    for bag in range(bags.n_bags):
+        values = [value for value, at in zip(decision, bags.bag_index, strict=True) if at == bag]
+        predicted = sum(value > 0 for value in values) / len(values)
+        given_share = bags.positive_shares[bag]
+        assert predicted_shares(bags, decision > 0)[bag] == pytest.approx(predicted)
+        assert share_errors(bags, decision > 0)[bag] == pytest.approx(predicted - given_share)
+        hard += bags.sizes[bag] / total * abs(predicted - given_share)
+        mean = sum(values) / len(values)
+        soft += bags.sizes[bag] / total * abs(1 / (1 + math.exp(-mean)) - given_share)
+    assert share_error(bags, decision > 0) == pytest.approx(hard)
+    assert soft_share_error(bags, decision) == pytest.approx(soft)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_permuting_rows_within_bags_changes_nothing(seed):
+    bags, decision = random_bags(seed)
+    rows = bags.rows_in_bags()
+    for bag in range(bags.n_bags):
+        own = rows[bags.bag_index[rows] == bag]
+        decision[own] = np.random.default_rng(seed).permutation(decision[own])
+    original, values = random_bags(seed)
+    assert share_error(bags, decision > 0) == pytest.approx(share_error(original, values > 0))
+    assert soft_share_error(bags, decision) == pytest.approx(soft_share_error(original, values))
+
+
+def test_best_and_worst():
+    bags = Bags.from_arrays(["a", "a", "b"], {"a": 1.0, "b": 0.0})
+    truth = np.array([True, True, False])
+    assert share_error(bags, truth) == 0.0
+    assert share_error(bags, ~truth) == 1.0
+    assert soft_share_error(bags, np.where(truth, 50.0, -50.0)) == pytest.approx(0.0)
+
+
+def test_no_bags():
+    with pytest.raises(BagError, match="no row is in a bag"):
+        share_error(Bags.unlabelled(2), np.array([True, False]))
+    assert predicted_shares(Bags.unlabelled(2), np.array([True, False])).shape == (0,)
+
+
+@pytest.mark.parametrize("labels", [[1, -1, 1], ["yes", "no", "yes"], [0.2, 0.9, 0.1]])
+def test_labels_are_not_mistaken_for_flags(labels):
+    bags = Bags.from_arrays(["a", "a", "b"], {"a": 1.0, "b": 0.0})
+    with pytest.raises(TypeError, match="True or False for every row"):
+        predicted_shares(bags, labels)
+
+
+def test_lengths_disagree():
+    bags = Bags.from_arrays(["a", "a", "b"], {"a": 1.0, "b": 0.0})
+    with pytest.raises(BagError, match="must have 3 rows"):
+        share_error(bags, np.array([True]))
