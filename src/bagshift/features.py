@@ -17,7 +17,7 @@ from skrub import TableVectorizer
 
 
 class TableFeatures(TableVectorizer):
-    """skrub's TableVectorizer in a form that can be saved without saving functions.
+    """TableVectorizer of skrub in a form that can be saved without saving functions.
 
     While fitting, skrub chooses the columns of each step by predicates (is it a date? was it made
     by that step?), which a model file would have to hold as functions. Once fitted the choice is

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Limits of the coupled machine (methods 7.6) and equality with scikit-learn's machines."""
+"""Limits of the coupled machine and equality with scikit-learn's machines."""
 
 import numpy as np
 import pytest

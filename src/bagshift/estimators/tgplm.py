@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 r"""TGPLM, the transfer group-probabilities learning machine.
 
-A source SVM :math:`f_h` on labelled history and an inverse-calibrated SVM :math:`f_c` on bags with
-known shares are coupled [1]_:
+A source SVM :math:`f_h` on labelled history and an inverse-calibrated SVM :math:`f_c` [2]_ on bags
+with known shares are coupled [1]_:
 
 .. math::
 
@@ -75,7 +75,7 @@ class TGPLM(InverseCalibratedProbabilities, CoupledMachine):
         rows, source rows first.
     gamma : {"scale", "paper"} or float, default="scale"
         Coefficient of "rbf" and "poly". "scale" is 1 / (n_features * X.var()) over both domains,
-        "paper" is 1 / s with s the squared mean norm of the source rows (methods 0).
+        "paper" is 1 / s with s the squared mean norm of the source rows.
     degree : int, default=3
         Degree of "poly".
     coef0 : float, default=0.0

@@ -122,7 +122,12 @@ class BagKFold(_BagCrossValidator):
         self.random_state = random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds; the arguments are ignored.
+        """Return the number of folds.
+
+        Parameters
+        ----------
+        X, y, groups : object, default=None
+            Ignored.
 
         Returns
         -------
@@ -169,7 +174,12 @@ class RepeatedBagKFold(_BagCrossValidator):
         self.random_state = random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds in all repeats; the arguments are ignored.
+        """Return the number of folds in all repeats.
+
+        Parameters
+        ----------
+        X, y, groups : object, default=None
+            Ignored.
 
         Returns
         -------
