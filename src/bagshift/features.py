@@ -13,7 +13,9 @@ from typing import Any
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
-from skrub import TableVectorizer
+from skrub import StringEncoder, TableVectorizer
+
+TEXT_COMPONENTS = 30
 
 
 class TableFeatures(TableVectorizer):
@@ -54,9 +56,12 @@ def feature_pipeline() -> Pipeline:
     Pipeline
         Steps ``columns``, ``impute`` and ``scale``; fit it on source and target rows stacked.
     """
+    # The components of text come from a randomised decomposition: without a seed, two fits of the
+    # same files would differ.
+    long_text = StringEncoder(n_components=TEXT_COMPONENTS, random_state=0)
     return Pipeline(
         [
-            ("columns", TableFeatures()),
+            ("columns", TableFeatures(high_cardinality=long_text)),
             ("impute", SimpleImputer(strategy="median", keep_empty_features=True)),
             ("scale", StandardScaler()),
         ]

@@ -75,6 +75,8 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError):
         return INSTALL_LINE
     reason = " ".join(str(error).split()) or "no reason given"
+    if isinstance(error, MemoryError):
+        return f"Error: There is not enough memory ({reason}); take fewer rows."
     return (
         f"Error: {type(error).__name__}: {reason} (this should not happen; --debug shows where, "
         "and a report is welcome)"

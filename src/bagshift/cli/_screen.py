@@ -71,13 +71,15 @@ class Screen:
     @contextmanager
     def progress(self, task: str) -> Iterator[Callable[[int, int], None]]:
         """Give a callback (done, total) that draws a bar on the error stream."""
+        console = Console(stderr=True)
         bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=30),
             TextColumn("{task.completed}/{task.total}"),
             TimeRemainingColumn(),
-            console=Console(stderr=True, quiet=self.quiet),
+            console=console,
             transient=True,
+            disable=self.quiet or not console.is_terminal,
         )
         with bar:
             number = bar.add_task(task, total=None)
