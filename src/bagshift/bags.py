@@ -28,6 +28,8 @@ class _NoBag(enum.Enum):
     def __repr__(self) -> str:
         return "Bags.NO_BAG"
 
+    __str__ = __repr__
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Bags(BagData):

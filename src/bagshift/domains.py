@@ -173,7 +173,8 @@ def _stack_frames(X_source: Any, X_target: Any) -> Any:
         return polars.concat(frames, how="vertical_relaxed")
     except polars.exceptions.PolarsError as error:
         raise TableError(
-            f"source and target have columns of one name but different types: {error}."
+            "source and target have columns of one name but different types: "
+            f"{str(error).partition(chr(10))[0]}."
         ) from error
 
 

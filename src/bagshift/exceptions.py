@@ -95,5 +95,5 @@ def name_bags(ids: Iterable[object]) -> str:
 def _name(item: object) -> str:
     if isinstance(item, np.generic) and not isinstance(item, np.datetime64 | np.timedelta64):
         item = item.item()
-    name = repr(item)
+    name = repr(item).replace("\n", " ")
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."

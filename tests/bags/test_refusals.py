@@ -128,6 +128,11 @@ def test_transposed_with_whole_numbers_as_ids():
     check(refusal(list(range(99)) * 2, frame), "transposed")
 
 
+def test_entries_without_a_number():
+    check(refusal(IDS, {bag: [] for bag in SHARES}), "entries without a number")
+    check(refusal(IDS, np.empty((6, 0))), "entries without a number")
+
+
 def test_pairs_that_do_not_sum_to_one():
     check(refusal(IDS, SHARES | {bag: [0.3, 0.3] for bag in SHARES}), "must sum to 1", "'a'")
 
@@ -233,6 +238,7 @@ def test_a_bag_may_be_called_total():
         (np.array([["a"]]), "one-dimensional"),
         (np.array("a"), "one-dimensional"),
         ([["a"], ["b"]], "hashable"),
+        ([Decimal("sNaN")], "hashable"),
         (pd.DataFrame({"bag": ["a"]}), "select the column"),
         (pl.DataFrame({"bag": ["a"]}), "select the column"),
     ],

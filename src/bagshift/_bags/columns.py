@@ -101,7 +101,7 @@ def _from_entries(ids: list[Hashable], entries: Any, name: str, rows: RowIds) ->
         _refuse_wide(ids, list(range(numbers.shape[1])), name, rows)
     try:
         return BagColumn(ids, numbers)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise BagError(f"the bag ids of {name} must be hashable: {error}.") from error
 
 

@@ -133,7 +133,7 @@ def number_distinct(values: Any, name: str) -> tuple[IntArray, list[Hashable]]:
     numbers: defaultdict[Hashable, int] = defaultdict(count().__next__)
     try:
         codes = np.fromiter(map(numbers.__getitem__, entries), np.int64, len(entries))
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise BagError(
             f"{name} must hold hashable values (numbers, text, dates, tuples): {error}."
         ) from error
@@ -197,6 +197,8 @@ def canonical_id(value: Hashable) -> Hashable:
     """Return the key under which equal ids meet, whichever library they come from."""
     if type(value) in (int, str):  # nearly all ids; the rest is slow
         return value
+    if is_blank(value):
+        return None
     value = plain_id(value)
     if getattr(value, "nanosecond", 0):  # a pandas Timestamp, finer than datetime
         value = value.to_datetime64()  # type: ignore[attr-defined]

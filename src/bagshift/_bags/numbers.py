@@ -48,12 +48,20 @@ def to_numbers(entries: Any, name: str, unit: str, keys: Sequence[Hashable]) -> 
         numbers = entries.astype(np.float64)
     else:
         numbers = _from_objects(list(entries), name, unit, keys)
-    return numbers[:, 0] if numbers.ndim == 2 and numbers.shape[1] == 1 else numbers
+    if numbers.ndim == 1:
+        return numbers
+    if not numbers.shape[1]:
+        raise BagError(f"{name} has entries without a number: give one number per bag.")
+    return numbers[:, 0] if numbers.shape[1] == 1 else numbers
 
 
 def _from_objects(
     entries: list[Any], name: str, unit: str, keys: Sequence[Hashable]
 ) -> FloatArray:
+    entries = [
+        entry.item() if isinstance(entry, np.ndarray) and entry.ndim == 0 else entry
+        for entry in entries
+    ]
     kinds = {type(entry) for entry in entries}
     if any(issubclass(kind, str | bytes) for kind in kinds):
         _refuse_entries(entries, lambda entry: isinstance(entry, str | bytes), name, unit, keys)
