@@ -8,6 +8,7 @@ import json
 import re
 import zipfile
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +62,15 @@ def mixed_frame(n_rows: int, seed: int = 0) -> pl.DataFrame:
     )
 
 
-def fitted(machine: Any, labels: tuple[Any, Any] = ("no", "yes")) -> tuple[Pipeline, pl.DataFrame]:
+@cache
+def encoded() -> tuple[pl.DataFrame, Pipeline, np.ndarray]:
     frame = mixed_frame(120)
     features = feature_pipeline()
-    X = features.fit_transform(frame)
+    return frame, features, features.fit_transform(frame)
+
+
+def fitted(machine: Any, labels: tuple[Any, Any] = ("no", "yes")) -> tuple[Pipeline, pl.DataFrame]:
+    frame, features, X = encoded()
     y = np.array(labels)[np.arange(60) % 2]
     bags = Bags.from_arrays(
         np.arange(60) // 6,
@@ -138,6 +144,7 @@ def test_loaded_model_predicts_the_same(
 
 
 def test_same_rows_give_the_same_model(models: dict[str, Pipeline]) -> None:
+    encoded.cache_clear()
     again, frame = fitted(MACHINES["tgplm"])
     np.testing.assert_array_equal(
         again.decision_function(frame), models["tgplm"].decision_function(frame)

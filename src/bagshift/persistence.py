@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 
 from bagshift._trusted_types import TRUSTED
 from bagshift.atomic import whole_file
@@ -316,9 +315,8 @@ def _build(data: bytes, path: Path) -> Any:
             model = skops.io.loads(data, trusted=trusted)
     except Exception as error:  # a file made to break may break anything
         raise _refusal(path, f"it cannot be rebuilt ({_first_line(error)})") from error
+    # A cache of a pipeline is a folder of pickles.
     if not hasattr(model, "predict") or getattr(model, "memory", None) is not None:
-        raise _refusal(path, "it holds no model")
-    if isinstance(model, Pipeline) and not model.steps:
         raise _refusal(path, "it holds no model")
     return model
 

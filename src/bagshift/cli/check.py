@@ -28,7 +28,7 @@ def check(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
-    """Say everything that is wrong with bags and shares, before fitting.
+    """Look for trouble in bags and shares, before fitting.
 
     Takes the options of `bagshift fit`. Ends with exit code 1 if there are errors.
     """

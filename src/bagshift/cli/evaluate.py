@@ -44,7 +44,7 @@ def evaluate(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
-    """Compare predictions with given shares, bag by bag, and with labels.
+    """Compare predictions with given shares and with labels.
 
     Needs shares (--shares or a column of the target), labels (--label), or both.
     """

@@ -90,11 +90,15 @@ def fit(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
-    """Fit a model to rows in bags with known shares, helped by labelled history.
+    """Fit a model to rows in bags with known shares.
 
-    bagshift fit --target people.parquet --bag precinct
-    --shares results.csv --share-column yes_share
-    --source history.parquet --label voted --positive yes -o model.skops
+    Labelled history of a similar kind helps. For example:
+
+    \b
+    bagshift fit --target people.parquet --bag precinct \\
+                 --shares results.csv --share-column yes_share \\
+                 --source history.parquet --label voted --positive yes \\
+                 -o model.skops
     """
     options.check_source_options(source, label)
     request = _fit_request(
@@ -131,14 +135,16 @@ def _run(request: FitRequest, machine: MachineRequest, output: Path, quiet: bool
     from bagshift.atomic import check_writable
     from bagshift.cli._echo import echo_inputs, echo_outcome
     from bagshift.cli._screen import Screen
-    from bagshift.persistence import save_model
-    from bagshift.workflows.fitting import fit_model
     from bagshift.workflows.inputs import read_fit_inputs
 
     screen = Screen(quiet)
     check_writable(output)
     inputs = read_fit_inputs(request)
     echo_inputs(screen, inputs)
+    # These take seconds to import; trouble in the files should be told at once.
+    from bagshift.persistence import save_model
+    from bagshift.workflows.fitting import fit_model
+
     started = perf_counter()
     with screen.progress("Comparing settings on held-out bags") as progress:
         outcome = fit_model(inputs, machine, progress)
