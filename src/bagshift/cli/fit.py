@@ -99,7 +99,7 @@ def fit(
                  --shares results.csv --share-column yes_share \\
                  --source history.parquet --label voted --positive yes \\
                  -o model.skops
-    """
+    """  # noqa: D301 (the line break of the help text is a control character)
     options.check_source_options(source, label)
     request = _fit_request(
         options.bag_request(
