@@ -2,6 +2,8 @@
 """Every form of input gives the same bags."""
 
 import datetime
+import subprocess
+import sys
 from decimal import Decimal
 from fractions import Fraction
 
@@ -305,3 +307,12 @@ def test_series_with_two_readings_is_refused(ids, shares):
 def test_series_with_two_equal_readings_is_read():
     ids = pd.Series([0, 1])
     assert Bags.from_arrays(ids, pd.Series([0.5, 0.25])).positive_shares.tolist() == [0.5, 0.25]
+
+
+def test_frames_are_read_without_importing_their_libraries():
+    script = (
+        "import sys; from bagshift import Bags; Bags.from_arrays(['a'], {'a': 0.5}); "
+        "print({'pandas', 'polars', 'pyarrow'} & set(sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert found.stdout.strip() == "set()", found.stderr

@@ -247,7 +247,18 @@ def test_no_ids_at_all(ids, part):
     check(refusal(ids, SHARES), "bag_ids", part)
 
 
-@pytest.mark.parametrize("shares", [0.5, "abc", {0.1, 0.2}, np.array(0.5)])
+@pytest.mark.parametrize(
+    "shares",
+    [
+        0.5,
+        "abc",
+        {0.1, 0.2},
+        np.array(0.5),
+        pl.LazyFrame({"bag": list("abc"), "share": [0.1, 0.2, 0.3]}),
+        pl.DataFrame({"bag": list("abc"), "share": [0.1, 0.2, 0.3]}).to_arrow(),
+    ],
+    ids=lambda shares: type(shares).__name__,
+)
 def test_no_shares_at_all(shares):
     check(refusal(IDS, shares), "shares must be a mapping or Series", type(shares).__name__)
 
@@ -268,6 +279,8 @@ def test_unknown_choice():
 
 
 def test_frames_that_are_no_table():
+    frame = pd.DataFrame({"bag": [["a"], ["b"]], "share": [0.1, 0.2]})
+    check(refusal(IDS, frame), "bag ids of shares must be hashable")
     frame = pd.DataFrame([["a", 0.1, 0.2]], columns=["bag", "share", "share"])
     check(refusal(IDS, frame), "two columns of one name")
     check(refusal(IDS, pd.DataFrame({"bag": list("abc")})), "no column of numbers")

@@ -105,7 +105,7 @@ def check_shares(numbers: FloatArray, ids: Ids) -> FloatArray:
     if outside.any() and _looks_like_percent(numbers):
         where = _where(numbers, outside, ids)
         raise BagError(f"shares looks like 0-100 in {where}: divide by 100.")
-    _refuse(numbers, outside, ids, "shares must lie in [0, 1]", "correct them")
+    _refuse(numbers, outside, ids, "shares must lie in [0, 1]", "correct or leave them out")
     if numbers.ndim == 2:
         _refuse(
             numbers,

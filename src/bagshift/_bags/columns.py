@@ -85,10 +85,14 @@ def read_column(values: Any, name: str, rows: RowIds) -> BagColumn:
 
 def _check_form(values: Any, name: str) -> None:
     readable = isinstance(values, Iterable) and not isinstance(values, str | bytes | Set)
-    if not readable or (isinstance(values, np.ndarray) and values.ndim == 0):
+    if isinstance(values, np.ndarray):
+        readable = values.ndim > 0
+    elif readable and hasattr(values, "columns"):
+        readable = hasattr(values, "iloc") or hasattr(values, "get_column")  # pandas, polars
+    if not readable:
         raise BagError(
-            f"{name} must be a mapping or Series from bag id to number, a frame, or one number "
-            f"per row, not of type {type(values).__name__}."
+            f"{name} must be a mapping or Series from bag id to number, a frame of pandas or "
+            f"polars, or one number per row, not of type {type(values).__name__}."
         )
 
 
@@ -99,10 +103,7 @@ def _from_entries(ids: list[Hashable], entries: Any, name: str, rows: RowIds) ->
     numbers = to_numbers(entries, name, "bags", ids)
     if numbers.ndim == 2 and numbers.shape[1] > 2:
         _refuse_wide(ids, list(range(numbers.shape[1])), name, rows)
-    try:
-        return BagColumn(ids, numbers)
-    except (TypeError, ValueError) as error:
-        raise BagError(f"the bag ids of {name} must be hashable: {error}.") from error
+    return _by_id(ids, numbers, name)
 
 
 def _from_frame(frame: Any, name: str, rows: RowIds) -> BagColumn:
@@ -120,12 +121,21 @@ def _from_frame(frame: Any, name: str, rows: RowIds) -> BagColumn:
         to_numbers(plain_numbers(frame[column]), name, "bags", ids) for column in value_columns
     ]
     if len(parts) == 1:
-        return BagColumn(ids, parts[0])
-    return BagColumn(ids, np.column_stack(parts), classes=value_columns)
+        return _by_id(ids, parts[0], name)
+    return _by_id(ids, np.column_stack(parts), name, value_columns)
+
+
+def _by_id(
+    ids: list[Hashable], numbers: FloatArray, name: str, classes: list[Hashable] | None = None
+) -> BagColumn:
+    try:
+        return BagColumn(ids, numbers, classes)
+    except (TypeError, ValueError) as error:
+        raise BagError(f"the bag ids of {name} must be hashable: {error}.") from error
 
 
 def _find_id_column(frame: Any, columns: list[Any], rows: RowIds) -> Any:
-    """Name of the id column; None when the index of a pandas frame holds the ids."""
+    """Return the name of the id column; None when the index of a pandas frame holds the ids."""
     for candidate in (rows.name, *_ID_COLUMNS):
         if candidate is not None and candidate in columns:
             return candidate

@@ -135,7 +135,7 @@ def number_distinct(values: Any, name: str) -> tuple[IntArray, list[Hashable]]:
         codes = np.fromiter(map(numbers.__getitem__, entries), np.int64, len(entries))
     except (TypeError, ValueError) as error:
         raise BagError(
-            f"{name} must hold hashable values (numbers, text, dates, tuples): {error}."
+            f"{name} must hold one hashable value per row (number, text, date, tuple): {error}."
         ) from error
     return codes, list(numbers)
 
