@@ -7,7 +7,7 @@ Columns: *fresh* is the figure, the accuracy on target rows of no bag, as mean o
 bootstrap interval; *in-sample* is the accuracy on the bagged rows, whose shares were trained on,
 and is no measure of anything to come. *search* is the CPU time of choosing and fitting, per draw.
 *gap closed* is (method - floor) / (ceiling - floor) of the means. The reference are figures of a
-prototype on two draws, its floor and ceiling picked by fresh accuracy and so a little high; the bar
+prototype on two draws, its floor and ceiling picked by fresh accuracy and so a bit high; the bar
 is the reference less 2.5 points.
 
 The floor is an SVC on the source and the ceiling an SVC on the true labels of the bagged rows,
