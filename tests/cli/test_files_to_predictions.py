@@ -126,7 +126,7 @@ def test_settings_that_are_given_are_kept(election: Any) -> None:
     assert "C_source 2, C_target 8, coupling inf, kernel rbf, gamma 0.25" in fitted.words
     fitted = election.fit("--search", "quick", coupling=0)
     assert "coupling 0, " in fitted.words
-    assert "(best of 18)" in fitted.words
+    assert "the best of 18 settings" in fitted.words
 
 
 def test_counts_with_sizes_and_shares_beside_the_rows(election: Any) -> None:

@@ -74,9 +74,9 @@ def bag_facts(bags: Bags, request: BagRequest) -> Facts:
         facts.append(("declared sizes", _range(bags.sizes, "individuals")))
     mean = float(bags.positive_shares @ bags.sizes / bags.sizes.sum()) if bags.n_bags else 0.0
     where = (request.shares or request.target).name
-    column = f"{'counts' if request.by_count else 'shares'} {request.value_column!r} of {where}"
+    column = f"{'from counts ' if request.by_count else ''}{request.value_column!r} of {where}"
     low, high = bags.positive_shares.min(), bags.positive_shares.max()
-    facts.append(("shares", f"{column}: {low:.3g} to {high:.3g}, {mean:.3g} overall"))
+    facts.append(("shares", f"{column}, from {low:.3g} to {high:.3g}, {mean:.3g} overall"))
     return facts
 
 
@@ -125,12 +125,12 @@ def echo_outcome(
     manifest = outcome.saved.manifest
     screen.heading(f"Fitted {machine.method} in {seconds:.1f} s")
     settings = ", ".join(f"{name} {_short(value)}" for name, value in outcome.settings.items())
-    chosen = f" (best of {outcome.n_settings})" if outcome.n_settings > 1 else ""
-    facts = [("settings", settings + chosen)]
+    facts = [("settings", settings)]
     if outcome.held_out_share_error is None:
         facts.append(("share error", "not estimated: it takes at least two bags"))
     else:
-        best = ", slightly optimistic as the best of several" if chosen else ""
+        n = outcome.n_settings
+        best = f" (optimistic: the best of {n} settings)" if n > 1 else ""
         facts.append(("share error", f"{outcome.held_out_share_error:.3f} on held-out bags{best}"))
     facts.append(("", f"{outcome.share_error:.3f} on the bags it was fitted on"))
     facts.append(("", "the mean distance of predicted and given share; not the accuracy of rows"))
