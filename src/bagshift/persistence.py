@@ -110,13 +110,48 @@ def installed_versions() -> dict[str, str]:
     return found
 
 
-def save_model(saved: SavedModel, path: str | Path) -> None:
+def describe_model(model: Any) -> SavedModel:
+    """Give a fitted classifier the papers that can be read off it.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted classifier of this library, or a Pipeline that ends in one.
+
+    Returns
+    -------
+    SavedModel
+        Its manifest names method, classes and versions; the command line adds what it knows of
+        the files.
+
+    Raises
+    ------
+    ModelFileError
+        When the model is not fitted or of another kind.
+    """
+    steps = getattr(model, "steps", None)
+    machine = steps[-1][1] if steps else model
+    if not hasattr(machine, "positive_class_"):
+        raise ModelFileError(
+            f"This {type(machine).__name__} cannot be saved: only fitted classifiers of bagshift "
+            "and Pipelines that end in one have a model file."
+        )
+    manifest = Manifest(
+        method=type(machine).__name__,
+        classes=tuple(machine.classes_.tolist()),
+        positive=machine.classes_.tolist()[1],
+        holds_training_rows=hasattr(machine, "support_vectors_"),
+    )
+    return SavedModel(model=model, manifest=manifest)
+
+
+def save_model(saved: Any, path: str | Path) -> None:
     """Write a model file, whole or not at all.
 
     Parameters
     ----------
-    saved : SavedModel
-        Fitted model, manifest and fingerprints.
+    saved : estimator or SavedModel
+        Fitted classifier or Pipeline, or one with its manifest and fingerprints.
     path : str or Path
         Where to write; ``.skops`` is the usual ending.
 
@@ -130,6 +165,8 @@ def save_model(saved: SavedModel, path: str | Path) -> None:
     """
     import skops.io
 
+    if not isinstance(saved, SavedModel):
+        saved = describe_model(saved)
     try:
         data = skops.io.dumps(saved.model, compression=zipfile.ZIP_DEFLATED)
     except Exception as error:  # skops lets errors of the objects themselves through

@@ -123,7 +123,7 @@ def test_arguments_that_a_machine_cannot_use_raise():
         TGPLM().fit(X, bags, sample_weight=np.ones(len(X)))
     with pytest.raises(ValueError, match="tuple"):
         TGPLM().fit(X, bags, source=source[0])
-    with pytest.raises(ValueError, match="labels have shape"):
+    with pytest.raises(ValueError, match="39 labels"):
         TGPLM().fit(X, bags, source=(source[0], source[1][:-1]))
     Xa, ya = stack_domains(source=source, target=(X, bags))
     with pytest.raises(ValueError, match="leave source= out"):
@@ -133,6 +133,19 @@ def test_arguments_that_a_machine_cannot_use_raise():
         alone.source_decision_function(X)
     with pytest.raises(ValueError, match="rows"):
         TGPLM().fit(X[:-1], bags)
+
+
+@pytest.mark.parametrize("first", [None, np.nan])
+def test_a_source_label_that_is_missing_raises(first):
+    X, bags, _, (X_source, y_source) = two_domains()
+    with pytest.raises(ValueError, match="missing"):
+        TGPLM().fit(X, bags, source=(X_source, [first, *y_source[1:].tolist()]))
+
+
+def test_source_labels_of_two_kinds_raise():
+    X, bags, _, (X_source, y_source) = two_domains()
+    with pytest.raises(ValueError, match="one type"):
+        TGPLM().fit(X, bags, source=(X_source, ["yes", *y_source[1:].tolist()]))
 
 
 def test_a_source_with_one_class_raises():

@@ -18,7 +18,12 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from bagshift.bags import Bags
 from bagshift.domains import split_domains
 from bagshift.estimators._scale import warn_if_scales_differ
-from bagshift.labels import resolve_classes, warn_if_flipped, warn_uninformative
+from bagshift.labels import (
+    resolve_classes,
+    to_label_array,
+    warn_if_flipped,
+    warn_uninformative,
+)
 
 Floats = NDArray[np.float64]
 
@@ -254,12 +259,14 @@ def _read_source(estimator: Any, source: Any) -> tuple[Any, Any, Any]:
             f"got {type(source).__name__}."
         )
     X = _validate_rows(estimator, source[0], reset=False)
-    labels = np.asarray(source[1])
-    if isinstance(source[1], Bags) or labels.ndim != 1 or len(labels) != X.shape[0]:
+    if isinstance(source[1], Bags):
+        raise ValueError("The labels of the source are Bags; give one label per row.")
+    labels = Bags.for_source(source[1]).label_values
+    if len(labels) != X.shape[0]:
         raise ValueError(
-            f"The source has {X.shape[0]} rows but its labels have shape {labels.shape}; "
-            "give one label per row."
+            f"The source has {X.shape[0]} rows but {len(labels)} labels; give one label per row."
         )
+    labels = to_label_array(labels)
     weight = _check_sample_weight(
         source[2] if len(source) == 3 else None, X, ensure_non_negative=True
     )

@@ -27,7 +27,7 @@ Rows = NDArray[np.int64]
 RandomState = int | np.random.RandomState | None
 
 
-class _BagCrossValidator(BaseCrossValidator):  # type: ignore[misc]
+class _BagCrossValidator(BaseCrossValidator):
     """Turns sets of held-out bags into sets of held-out rows."""
 
     def split(
@@ -240,7 +240,7 @@ class LeaveOneBagOut(_BagCrossValidator):
             yield np.array([bag])
 
 
-class BagShuffleSplit(BaseShuffleSplit):  # type: ignore[misc]
+class BagShuffleSplit(BaseShuffleSplit):
     """Random splits of the bags into training bags and test bags.
 
     Parameters
