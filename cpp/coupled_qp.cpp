@@ -12,6 +12,9 @@ namespace {
 
 constexpr int kMostFailedChecks = 8;
 
+// A variable this close to a bound, in widths of its box, stands at it.
+constexpr double kAtBound = 1e-12;
+
 struct Choice {
   std::ptrdiff_t up;      // unit to raise
   double lowest_up;
@@ -326,9 +329,13 @@ Solution summarise(const Problem<Real>& problem, const State& state) {
   std::ptrdiff_t n_free = 0;
   for (std::ptrdiff_t i = 0; i < m; ++i) {
     const double slope = state.gradient[i] + (problem.is_source(i) ? rank_one : 0.0);
-    if (state.up_offset[i] < kBlocked) low = std::max(low, -(slope + state.up_offset[i]));
-    if (state.down_offset[i] > -kBlocked) high = std::min(high, -(slope + state.down_offset[i]));
-    if (is_free(problem, state, i)) {
+    // The last bits off a bound are rounding, and must not pin an intercept that is not unique.
+    const double margin = kAtBound * (problem.upper[i] - problem.lower[i]);
+    const bool can_rise = problem.upper[i] - state.dual[i] > margin;
+    const bool can_fall = state.dual[i] - problem.lower[i] > margin;
+    if (can_rise) low = std::max(low, -(slope + state.up_offset[i]));
+    if (can_fall) high = std::min(high, -(slope + state.down_offset[i]));
+    if (can_rise && can_fall && is_free(problem, state, i)) {
       free_sum -= slope + state.up_offset[i];
       ++n_free;
     }

@@ -304,7 +304,7 @@ class Bags(BagData):
         Returns
         -------
         Bags
-            In a fit each labelled row counts as a bag of one.
+            In a fit each labelled row has the hinge loss of its label, at the cost of a bag.
 
         Raises
         ------

@@ -59,11 +59,12 @@ def inverse_calibrate(
         How far shares are kept away from 0 and 1, see `clip_levels`.
     tube : {"product", "quotient", "constant"}, default="product"
         With :math:`p` the clipped share, "product" has the half width
-        :math:`\varepsilon p(1-p)`, as the TGPLM paper prints; "constant" has
-        :math:`\varepsilon`; "quotient" is the interval from
-        :math:`\mathrm{logit}\,\mathrm{clip}(p-\varepsilon)` to
-        :math:`\mathrm{logit}\,\mathrm{clip}(p+\varepsilon)`, a tolerance in units of the share,
-        whose half width is :math:`\varepsilon / (p(1-p))` to first order.
+        :math:`\varepsilon p(1-p)` around :math:`\mathrm{logit}\,p`, as the TGPLM paper prints;
+        "constant" has :math:`\varepsilon`. "quotient", with :math:`p` the share as given, is the
+        interval from :math:`\mathrm{logit}\,\mathrm{clip}(p-\varepsilon)` to
+        :math:`\mathrm{logit}\,\mathrm{clip}(p+\varepsilon)`, a tolerance in units of the share:
+        its half width is :math:`\varepsilon / (p(1-p))` to first order where neither end is
+        clipped, and its centre is not :math:`\mathrm{logit}\,p` but the middle.
     epsilon : float, optional
         By default 0.1 for "product" and "constant", 0.01 for "quotient".
     sizes : array-like of shape (n_bags,)

@@ -3,11 +3,13 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR
 
 from bagshift import TGPLM, Bags, InverseCalibrationSVM, SourceSVM, stack_domains
 from bagshift.calibration import inverse_calibrate
+from bagshift.model_selection import neg_soft_share_error
 from problems import two_domains
 
 KERNEL = {"kernel": "rbf", "gamma": 0.4, "tol": 1e-9}
@@ -238,3 +240,24 @@ def test_labelled_target_rows_pull_the_scores():
     free = TGPLM(**KERNEL).fit(X, bags, source=source)
     told = TGPLM(C_target=50.0, **KERNEL).fit(np.vstack([X, Z]), known, source=source)
     assert told.decision_function(Z)[0] < free.decision_function(Z)[0]
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_prior_threshold_is_clear_of_the_last_row(share):
+    for seed in range(30):
+        X, bags, _, source = two_domains(seed)
+        X = np.round(X) if seed % 2 else np.ones_like(X)
+        whole = Bags.from_arrays(bags.bag_index, dict.fromkeys(range(bags.n_bags), share))
+        machine = SourceSVM(threshold="prior")
+        with pytest.warns(UserWarning, match="same share"):
+            machine.fit(X, whole, source=source)
+        assert machine.predict(X).mean() == share
+
+
+def test_scores_of_a_scaled_machine_are_judged_as_log_odds():
+    X, bags, _, source = two_domains()
+    machine = TGPLM(C_source=0.0, C_target=1e4, coupling=0.0, tube="constant", epsilon=1e-3)
+    plain = clone(machine).fit(X, bags, source=source)
+    scaled = clone(machine).set_params(score_scale=4.0).fit(X, bags, source=source)
+    assert neg_soft_share_error(plain, X, bags) > -0.02
+    assert neg_soft_share_error(scaled, X, bags) > -0.02

@@ -201,3 +201,10 @@ def test_the_target_never_sees_instance_labels():
     X_source = np.column_stack([X_source, np.ones(len(X_source))])
     machine = TGPLM(tol=1e-6).fit(X, bags, source=(X_source, y_source))
     assert machine.score(X, labels) > 0.85
+
+
+def test_a_cut_bag_cannot_be_scored():
+    X, bags, _, _ = two_domains()
+    machine = InverseCalibrationSVM().fit(X, bags)
+    with pytest.raises(BagError, match="BagKFold"):
+        machine.score(X[:8], bags[:8])

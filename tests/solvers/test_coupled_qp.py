@@ -388,3 +388,23 @@ def test_ctrl_c_ends_a_long_solve():
     finally:
         process.kill()
         process.wait()
+
+
+def test_last_bits_off_a_bound_do_not_pin_the_intercept():
+    """Three costs that sum only up to rounding leave one variable an ulp inside its box."""
+    signs = np.array([1.0, 1.0, -1.0])
+    costs = 1e-3 * np.array([0.1, 0.2, 0.3])
+    rows = np.array([[0.01], [-0.02], [0.01]])
+    problem = CoupledProblem(
+        gram=rows @ rows.T,
+        n_source=0,
+        targets=signs,
+        half_widths=np.zeros(3),
+        lower=np.where(signs > 0, 0.0, -costs),
+        upper=np.where(signs > 0, costs, 0.0),
+        coupling=0.0,
+    )
+    result = solve_coupled(problem)
+    low, high = result.intercept_interval
+    assert high - low > 1.9
+    assert abs(result.intercept_target) < 0.05

@@ -25,7 +25,7 @@ def random_problem(seed, coupling, cost=4.0, n_source=20, n_bags=10, dimension=3
 
 
 @pytest.mark.parametrize("cost", [2**-8, 1.0, 64.0])
-@pytest.mark.parametrize("coupling", [0.0, 2**-6, 1.0, 2.0**11, np.inf])
+@pytest.mark.parametrize("coupling", [0.0, 1e-16, 1e-12, 1e-8, 2**-6, 1.0, 2.0**11, np.inf])
 def test_polished_solutions_agree_with_a_long_run(coupling, cost):
     for seed in range(10):
         problem = random_problem(seed, coupling, cost)
@@ -36,7 +36,10 @@ def test_polished_solutions_agree_with_a_long_run(coupling, cost):
         assert sharp.n_iter >= rough.n_iter
         assert sharp.kkt_gap <= max(rough.kkt_gap, 1e-9)
         assert sharp.dual_gap <= rough.dual_gap + 1e-12
-        assert abs(sharp.objective - exact.objective) <= 1e-9 * (1 + abs(exact.objective))
+        scale = 1 + abs(exact.objective)
+        assert sharp.dual_gap <= 1e-8 * scale
+        if exact.converged:  # weak couplings stall it, and the polished one is nearer
+            assert abs(sharp.objective - exact.objective) <= 1e-9 * scale
         assert np.all(sharp.dual >= problem.lower)
         assert np.all(sharp.dual <= problem.upper)
 

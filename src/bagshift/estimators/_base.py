@@ -142,6 +142,7 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
         if sample_weight is not None:
             raise ValueError("sample_weight goes with labels; weigh bags in Bags.from_arrays.")
+        y.check_whole()
         return 1.0 - share_error(y, self.decision_function(X) > 0)
 
     def __sklearn_tags__(self) -> ClassifierTags:
@@ -165,6 +166,27 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
         return own
 
 
+def log_odds(estimator: Any, scores: Floats) -> Floats:
+    """Return decision values as log odds, undoing a machine's own scale.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The classifier that gave the scores, or a Pipeline that ends in it.
+    scores : ndarray of shape (n_rows,)
+        Its decision values.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    steps = getattr(estimator, "steps", None)
+    machine = steps[-1][1] if steps else estimator
+    if isinstance(machine, InverseCalibratedProbabilities):
+        return scores / machine._score_scale()
+    return scores
+
+
 class InverseCalibratedProbabilities:
     """Probabilities of machines whose scores are logits by construction.
 
@@ -186,7 +208,7 @@ class InverseCalibratedProbabilities:
             Columns in the order of ``classes_``; the larger one is the predicted class.
         """
         score = self.decision_function(X)  # type: ignore[attr-defined]
-        positive = expit(score / self._score_scale())
+        positive = expit(log_odds(self, score))
         # sigma rounds the tiniest scores to one half; keep the side that predict takes.
         positive = np.where(score > 0, np.maximum(positive, np.nextafter(0.5, 1.0)), positive)
         return np.column_stack([1.0 - positive, positive])

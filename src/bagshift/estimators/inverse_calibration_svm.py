@@ -51,13 +51,14 @@ class InverseCalibrationSVM(InverseCalibratedProbabilities, CoupledMachine):
     coef0 : float, default=0.0
         Constant of "poly".
     tube : {"product", "quotient", "constant"}, default="product"
-        Half width of the tube around a bag's logit, from ``epsilon`` = e: e p (1 - p), the width
-        in score of a tolerance e in share, or e itself.
+        The tube that the mean score of a bag of share p should lie in, from ``epsilon`` = e:
+        logit(p) plus or minus e p (1 - p); the scores of a tolerance e in share, logit(p - e) to
+        logit(p + e); or logit(p) plus or minus e.
     epsilon : float, optional
         Size of the tube; default 0.1 for "product" and "constant", 0.01 for "quotient".
     clip : {"auto", "bag"} or float, default="auto"
         Shares are kept this far from 0 and 1 before the logit: "auto" is one over the number of
-        rows but at least 0.001, "bag" is half a row of each bag.
+        rows but at least 0.001, "bag" is half an individual of each bag; both at most 1/4.
     bag_weight : {"equal", "size"}, default="equal"
         Whether every bag costs the same or in proportion to its size.
     tol : float, default=1e-3

@@ -25,6 +25,8 @@ from bagshift.solvers import CoupledProblem
 
 Floats = NDArray[np.float64]
 
+_CLEARANCE = 1e-9
+
 
 class SourceSVM(CoupledMachine):
     """Support vector machine trained on labelled history, applied to the target.
@@ -181,11 +183,13 @@ def threshold_for(scores: Floats, n_positive: int) -> float:
     Returns
     -------
     float
-        Half way between the two scores at the border.
+        Half way between the two scores at the border; just outside all of them for none or all.
     """
     ordered = np.sort(scores)[::-1]
+    # Clear of the last score, since the threshold becomes part of the bias and is rounded there.
+    gap = _CLEARANCE * max(1.0, float(np.abs(scores).max()))
     if n_positive <= 0:
-        return float(ordered[0])
+        return float(ordered[0] + gap)
     if n_positive >= len(ordered):
-        return float(np.nextafter(ordered[-1], -np.inf))
+        return float(ordered[-1] - gap)
     return float(0.5 * (ordered[n_positive - 1] + ordered[n_positive]))

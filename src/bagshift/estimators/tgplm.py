@@ -12,7 +12,8 @@ with known shares are coupled [1]_:
     + \tfrac\lambda2\bigl(\|w_c - w_h\|^2 + (b_c - b_h)^2\bigr)
 
 with :math:`m_k` the mean feature vector of bag :math:`k` and :math:`t_k` the logit of its clipped
-share. The dual is one convex quadratic program in one signed variable per source row and bag; see
+share. Labelled target rows, when there are any, add :math:`C_c\sum_j [1 - y_j f_c(z_j)]_+`. The
+dual is one convex quadratic program in one signed variable per source row and bag; see
 :mod:`bagshift.solvers.coupled_qp`. Misprints of the paper that are corrected here:
 
 * equation (8): the linear term of the source variables is -1, printed as 0;
@@ -27,7 +28,8 @@ share. The dual is one convex quadratic program in one signed variable per sourc
 * "the" bias of the constraints is :math:`b_c`, and the Lagrangian's :math:`x_j` is :math:`x_i`;
 * the program has n + 2d variables (n + d in signed form), the text counts n + d;
 * with large :math:`\lambda` both machines tend to the pooled machine, not to the source SVM;
-* the tube :math:`\varepsilon' p(1-p)` is probably a misprint of its inverse: see ``tube``.
+* the tube :math:`\varepsilon' p(1-p)` is probably a misprint of :math:`\varepsilon' / (p(1-p))`:
+  see ``tube``.
 
 References
 ----------
@@ -75,24 +77,25 @@ class TGPLM(InverseCalibratedProbabilities, CoupledMachine):
         rows, source rows first.
     gamma : {"scale", "paper"} or float, default="scale"
         Coefficient of "rbf" and "poly". "scale" is 1 / (n_features * X.var()) over both domains,
-        "paper" is 1 / s with s the squared mean norm of the source rows.
+        "paper" is 1 / s with s the squared mean norm of the source rows, or of the target rows
+        when there is no source.
     degree : int, default=3
         Degree of "poly".
     coef0 : float, default=0.0
         Constant of "poly".
     tube : {"product", "quotient", "constant"}, default="product"
-        Half width of the tube around a bag's logit, from ``epsilon`` = e: e p (1 - p) as printed
-        in the paper; the width in score of a tolerance e in share,
-        [logit(p - e), logit(p + e)]; or e itself.
+        The tube that the mean score of a bag of share p should lie in, from ``epsilon`` = e:
+        logit(p) plus or minus e p (1 - p) as printed in the paper; the scores of a tolerance e
+        in share, logit(p - e) to logit(p + e); or logit(p) plus or minus e.
     epsilon : float, optional
         Size of the tube; default 0.1 for "product" and "constant", 0.01 for "quotient".
     clip : {"auto", "bag"} or float, default="auto"
         Shares are kept this far from 0 and 1 before the logit: "auto" is one over the number of
-        target rows but at least 0.001, "bag" is half a row of each bag.
+        target rows but at least 0.001, "bag" is half an individual of each bag; both at most 1/4.
     bag_weight : {"equal", "size"}, default="equal"
         Whether every bag costs the same, as in the paper, or in proportion to its size.
     score_scale : float, default=1.0
-        Factor on the bags' logits; 1 is the paper.
+        Factor on the bags' logits and tubes; 1 is the paper. Probabilities undo it.
     tol : float, default=1e-3
         The solver stops when the optimality conditions hold within this many units of score.
     max_iter : int, default=-1
@@ -107,8 +110,8 @@ class TGPLM(InverseCalibratedProbabilities, CoupledMachine):
     intercept_, source_intercept_ : ndarray of shape (1,)
         Biases :math:`b_c` and :math:`b_h`.
     intercept_interval_ : tuple of float
-        All values of :math:`b_c` that are optimal with the weights found; a single point unless
-        every dual variable is at a bound.
+        All values of :math:`b_c` that are optimal with the weights found, up to `tol`; a single
+        point when a dual variable is strictly between its bounds and, for a bag, not zero.
     coef_, source_coef_ : ndarray of shape (1, n_features)
         Weights :math:`w_c` and :math:`w_h`, with a linear kernel only.
     support_vectors_ : matrix of shape (n_support, n_features)
@@ -140,7 +143,8 @@ class TGPLM(InverseCalibratedProbabilities, CoupledMachine):
     As the coupling grows from 0 to infinity the machine goes from the inverse-calibrated SVM with
     an unrelated source SVM to one pooled machine. Probabilities come from the same inverse
     calibration: the score of a bag's mean is fitted to the logit of its share, so sigma of a
-    row's score is read as its probability; being fitted to means, it is cautious for single rows.
+    row's score (over ``score_scale``) is read as its probability; being fitted to means, it is
+    cautious for single rows.
 
     References
     ----------

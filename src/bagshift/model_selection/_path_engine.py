@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+from bagshift.estimators._base import log_odds
 from bagshift.estimators._coupled import CoupledMachine, row_coefficients
 from bagshift.estimators._training import TrainingData
 from bagshift.estimators.source_svm import threshold_for
@@ -171,7 +172,10 @@ def _errors(block: _Block, fold: BagFold, solutions: _Solutions, scores: Floats)
     bags = block.given.bags[fold.test_rows]
     return {
         "hard": [share_error(bags, column > 0) for column in scores.T],
-        "soft": [soft_share_error(bags, column) for column in scores.T],
+        "soft": [
+            soft_share_error(bags, log_odds(machine, column))
+            for machine, column in zip(block.machines, scores.T, strict=True)
+        ],
         "converged": solutions.converged,
     }
 

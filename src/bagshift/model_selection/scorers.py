@@ -2,7 +2,7 @@
 r"""Scorers that need no label: predicted against given shares.
 
 With :math:`\hat p_k` the share of rows of bag :math:`k` that a model calls positive, :math:`f`
-its decision function and :math:`N` the number of rows in bags,
+its decision function and :math:`N = \sum_k|S_k|`,
 
 * the *share error* is :math:`\sum_k\frac{|S_k|}{N}\,|\hat p_k-p_k|`;
 * the *soft share error* puts :math:`\sigma(\overline{f}_k)` in the place of :math:`\hat p_k`.
@@ -24,12 +24,13 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from bagshift.bags import Bags
+from bagshift.estimators._base import log_odds
 from bagshift.exceptions import BagError
 from bagshift.metrics import share_error, soft_share_error
 
 BagScorer = Callable[[Any, Any, Bags], float]
 
-# Far below one row in any data set that fits in memory, so the soft error only breaks ties.
+# One row in a million: below that the soft error may decide.
 SOFT_TIE_WEIGHT = 1e-6
 
 
@@ -59,7 +60,7 @@ def neg_share_error(estimator: Any, X: Any, y: Bags) -> float:
 
 
 def neg_soft_share_error(estimator: Any, X: Any, y: Bags) -> float:
-    """Minus the same with sigma(mean decision value of the bag) as predicted share.
+    """Minus the same with sigma(mean log odds of the bag) as predicted share.
 
     Parameters
     ----------
@@ -80,15 +81,15 @@ def neg_soft_share_error(estimator: Any, X: Any, y: Bags) -> float:
         If a bag was cut or no row is in a bag.
     """
     bags, decision = _decision_in_bags(estimator, X, y)
-    return -soft_share_error(bags, decision)
+    return -soft_share_error(bags, log_odds(estimator, decision))
 
 
 def share_error_soft_ties(estimator: Any, X: Any, y: Bags) -> float:
     """One minus the share error, its ties broken by the soft share error.
 
     This is the criterion of :func:`~bagshift.model_selection.path_search`: ``1 - share error -
-    1e-6 * soft share error``. The second term is smaller than any step of the first, so it
-    decides between settings that predict the same shares and nothing else.
+    1e-6 * soft share error``. The second term breaks ties of the first; a difference in share
+    error of more than 1e-6 is never overruled.
 
     Parameters
     ----------
@@ -109,7 +110,8 @@ def share_error_soft_ties(estimator: Any, X: Any, y: Bags) -> float:
         If a bag was cut or no row is in a bag.
     """
     bags, decision = _decision_in_bags(estimator, X, y)
-    hard, soft = share_error(bags, decision > 0), soft_share_error(bags, decision)
+    hard = share_error(bags, decision > 0)
+    soft = soft_share_error(bags, log_odds(estimator, decision))
     return float(combine_errors(hard, soft))
 
 

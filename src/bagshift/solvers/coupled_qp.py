@@ -59,7 +59,7 @@ Array = NDArray[np.float64]
 _LEAST_ITERATION_LIMIT = 10_000_000
 _ITERATIONS_PER_UNIT = 100
 
-# The machines then differ from separate ones by less than rounding.
+# The weights then differ from those of separate machines by less than rounding.
 _NEGLIGIBLE_COUPLING = 1e-15
 
 
@@ -119,6 +119,11 @@ class CoupledProblem:
         """Whether there are source and target units."""
         return 0 < self.n_source < self.targets.size
 
+    @property
+    def is_apart(self) -> bool:
+        """Whether there are two machines that nothing couples, each with its own equality."""
+        return self.has_two_machines and self.coupling < _NEGLIGIBLE_COUPLING
+
 
 @dataclass(frozen=True, eq=False)
 class CoupledResult:
@@ -134,8 +139,8 @@ class CoupledResult:
         Weights ρ₁ and ρ₂ with which a unit enters its own machine and the other one.
     intercept_target, intercept_source : float
         Intercepts b of the two machines. Not unique when no dual variable is strictly inside its
-        box: then the middle of the interval of optimal values, or its finite end, or 0. With one
-        machine both are its intercept.
+        box and, for a bag, not zero: then the middle of the interval of optimal values, or its
+        finite end, or 0. With one machine both are its intercept.
     intercept_interval, intercept_source_interval : tuple of float
         Lowest and highest optimal intercept, up to `tol`; may be infinite.
     objective, dual_objective : float
@@ -269,7 +274,7 @@ def solve_coupled(
     limit = max(_LEAST_ITERATION_LIMIT, _ITERATIONS_PER_UNIT * m) if max_iter < 0 else max_iter
     if start is not None:
         start = _to_vector("start", start, m)
-    if problem.has_two_machines and problem.coupling < _NEGLIGIBLE_COUPLING:
+    if problem.is_apart:
         return _solve_apart(problem, tol, limit, start)
     return _solve_whole(problem, tol, limit, start)
 

@@ -10,9 +10,14 @@ solve a linear system: with :math:`g = Qz - t`,
     \begin{bmatrix} \Delta_F \\ \nu \end{bmatrix}
     = \begin{bmatrix} -(g_F + \varepsilon_F \operatorname{sign} z_F) \\ 0 \end{bmatrix},
 
-where :math:`E` holds the equality constraints: one, or one per machine when nothing couples them.
-Sequential minimal optimisation finds :math:`F` quickly and then creeps; one Newton step, cut at
-the first bound, ends the creeping. Results then no longer depend on the order of rows or on
+where :math:`E` is the row of ones of the equality constraint. The rank-one term of :math:`Q` is
+kept out of it: with :math:`e_s` the indicator of source units, :math:`\mu = \sum_{i \in s}
+(z_i + \Delta_i) / \lambda` is one more unknown and :math:`e_s^\top \Delta - \lambda \mu =
+-\sum_{i \in s} z_i` one more row, which stays well conditioned down to :math:`\lambda = 0`, where
+it is the second equality of two separate machines.
+
+Sequential minimal optimisation finds :math:`F` quickly and then creeps; Newton steps, cut at the
+first bound, end the creeping. A polished result no longer depends on the order of rows or on
 whether a row is repeated or weighted.
 """
 
@@ -122,13 +127,14 @@ def _newton_step(
         - problem.targets[free]
         + problem.half_widths[free] * np.sign(dual[free])
     )
-    constraints = _constraints(problem)[:, free]
-    n_free, n_constraints = len(free), len(constraints)
-    system = np.zeros((n_free + n_constraints, n_free + n_constraints))
+    border, corner, residue = _border(problem, dual, free)
+    n_free, n_border = len(free), len(border)
+    system = np.zeros((n_free + n_border, n_free + n_border))
     system[:n_free, :n_free] = _quadratic(problem, free, free)
-    system[:n_free, n_free:] = constraints.T
-    system[n_free:, :n_free] = constraints
-    wanted = np.concatenate([-slope, np.zeros(n_constraints)])
+    system[:n_free, n_free:] = border.T
+    system[n_free:, :n_free] = border
+    system[n_free:, n_free:] = np.diag(corner)
+    wanted = np.concatenate([-slope, residue])
     # Duplicates make the system singular; the shortest solution moves them together.
     step = np.linalg.lstsq(system, wanted, rcond=_RANK_TOLERANCE)[0]
     rest = wanted - system @ step
@@ -141,25 +147,31 @@ def _newton_step(
 def _quadratic(
     problem: CoupledProblem, rows: NDArray[np.intp], columns: NDArray[np.intp]
 ) -> Array:
-    """Return a block of Q in double precision."""
+    """Return a block of Q without its rank-one term, in double precision."""
     block = problem.gram[np.ix_(rows, columns)].astype(np.float64)
     if not problem.has_two_machines:
         return block
-    source_rows = (rows < problem.n_source)[:, None]
-    source_columns = (columns < problem.n_source)[None, :]
-    within, across = coupling_weights(problem.coupling)
-    block *= np.where(source_rows == source_columns, within, across)
-    if problem.coupling > 0:
-        block += (source_rows & source_columns) / problem.coupling
+    same = (rows < problem.n_source)[:, None] == (columns < problem.n_source)[None, :]
+    within, across = coupling_weights(0.0 if problem.is_apart else problem.coupling)
+    block *= np.where(same, within, across)
     return block
 
 
-def _constraints(problem: CoupledProblem) -> Array:
-    m = len(problem.targets)
-    if problem.has_two_machines and problem.coupling == 0:
-        source = np.arange(m) < problem.n_source
-        return np.stack([source, ~source]).astype(np.float64)
-    return np.ones((1, m))
+def _border(
+    problem: CoupledProblem, dual: Array, free: NDArray[np.intp]
+) -> tuple[Array, Array, Array]:
+    """Return the border of the linear system: rows, diagonal corner and right-hand side."""
+    everything = np.ones(len(free))
+    if not problem.has_two_machines or np.isinf(problem.coupling):
+        return everything[None, :], np.zeros(1), np.zeros(1)
+    source = (free < problem.n_source).astype(np.float64)
+    source_sum = float(dual[: problem.n_source].sum())
+    coupling = 0.0 if problem.is_apart else problem.coupling
+    return (
+        np.stack([everything, source]),
+        np.array([0.0, -coupling]),
+        np.array([0.0, -source_sum]),
+    )
 
 
 def _longest_step(

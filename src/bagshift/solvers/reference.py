@@ -43,7 +43,7 @@ def signed_matrix(problem: CoupledProblem) -> Array:
     gram = problem.gram.astype(np.float64)
     if not problem.has_two_machines:
         return gram
-    if problem.coupling == 0:
+    if problem.is_apart:
         raise ValueError("Without coupling there are two duals, one for each machine.")
     is_source = np.arange(len(gram)) < problem.n_source
     within, across = coupling_weights(problem.coupling)
@@ -71,7 +71,7 @@ def solve_reference(
     ndarray of shape (m,)
         Signed dual variables.
     """
-    if problem.has_two_machines and problem.coupling == 0:
+    if problem.is_apart:
         n = problem.n_source
         parts = [_cut(problem, slice(None, n)), _cut(problem, slice(n, None))]
         return np.concatenate([solve_reference(p, tol=tol, max_iter=max_iter) for p in parts])
