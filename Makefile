@@ -27,10 +27,10 @@ demo: $(VENV)/.ready-cli ## Build, write example files, fit, predict, evaluate; 
 	$(BIN)/bagshift demo $(ARGS)
 
 test: $(VENV)/.ready-test ## Build and run the test suite (ARGS="-k bags" narrows it).
-	$(SINGLE_THREADED) $(BIN)/python -m pytest -m "not nightly" -n $(WORKERS) --dist worksteal $(ARGS)
+	$(SINGLE_THREADED) $(BIN)/python -m pytest -m "not nightly" -n $(WORKERS) --dist worksteal --durations=5 $(ARGS)
 
 nightly: $(VENV)/.ready-dev ## Run the long tests that `make test` leaves out.
-	$(SINGLE_THREADED) $(BIN)/python -m pytest -m nightly --hypothesis-profile=nightly -n $(WORKERS) --dist worksteal $(ARGS)
+	$(SINGLE_THREADED) $(BIN)/python -m pytest -m nightly --hypothesis-profile=nightly -n $(WORKERS) --dist worksteal --durations=5 $(ARGS)
 
 lint: $(VENV)/.ready-dev ## Check style, format, types.
 	$(BIN)/ruff check .

@@ -276,3 +276,8 @@ def test_every_public_name_exists() -> None:
         missing = [n for n in getattr(module, "__all__", []) if not hasattr(module, n)]
         assert not missing, f"{module_name}.__all__ lists {missing}"
     assert "TGPLM" in bagshift.__all__
+
+
+def test_every_public_name_is_in_the_documentation() -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8").split()
+    assert set(bagshift.__all__) - set(page) == set()
