@@ -25,6 +25,8 @@ STORED_AS: dict[Kind, pl.DataType] = {
 MISSING_WORDS = ("", "?", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "missing")
 ROW_NAMES = {"id", "index", "row", "rowid", "row_id", "uuid", "guid"}
 MOST_DISTINCT_BY_CHANCE = 20
+# Features are encoded in single precision, where larger numbers become infinite.
+LARGEST_NUMBER = 3e38
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,21 @@ class ColumnChoice:
 
     kinds: dict[str, Kind]
     ignored: dict[str, str] = field(default_factory=dict)
+
+
+def is_plain(values: pl.Series) -> bool:
+    """Tell values that can be written as text (numbers, text, dates, booleans) from others.
+
+    Parameters
+    ----------
+    values : polars.Series
+        Any column.
+
+    Returns
+    -------
+    bool
+    """
+    return _kind_of(values) is not None
 
 
 def choose_columns(
@@ -255,10 +272,10 @@ def _as_datetime(values: pl.Series) -> pl.Series:
 
 def _finite(numbers: pl.Series, table_name: str) -> pl.Series:
     numbers = numbers.fill_nan(None)
-    n_infinite = int(numbers.is_infinite().sum())
+    n_infinite = int((numbers.abs() > LARGEST_NUMBER).sum())
     if n_infinite:
         raise TableError(
-            f"Column {numbers.name!r} of {table_name} is infinite in {n_infinite:,} "
+            f"Column {numbers.name!r} of {table_name} is infinite or too large in {n_infinite:,} "
             f"{'row' if n_infinite == 1 else 'rows'}; correct these or leave them empty."
         )
     return numbers

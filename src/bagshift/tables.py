@@ -72,10 +72,13 @@ def write_table(frame: pl.DataFrame, path: str | Path) -> None:
     path = Path(path)
     check_ending(path)
     with whole_file(path) as draft:
-        if _is_parquet(path):
-            frame.write_parquet(draft)
-        else:
-            neutralise_formulas(frame).write_csv(draft)
+        try:
+            if _is_parquet(path):
+                frame.write_parquet(draft)
+            else:
+                neutralise_formulas(frame).write_csv(draft)
+        except pl.exceptions.PolarsError as error:
+            raise TableError(f"{path} cannot be written: {_first_line(error)}.") from error
 
 
 def check_ending(path: str | Path) -> None:

@@ -174,6 +174,23 @@ def test_no_id_in_common_shows_both_kinds(election: Any) -> None:
     refuse(election.fit(), "No bag id of people.csv", "'001'", "'1'", "leading zeros")
 
 
+@pytest.mark.parametrize(
+    "strange", [pl.concat_list("precinct"), pl.duration(days="precinct")], ids=["lists", "times"]
+)
+def test_ids_that_are_no_ids(election: Any, strange: pl.Expr) -> None:
+    path = election.folder / "results.parquet"
+    pl.read_csv(election.results).with_columns(strange.alias("precinct")).write_parquet(path)
+    refuse(election.fit(shares=path), "'precinct'", "cannot be an id")
+
+
+def test_nothing_left_after_dropping(election: Any) -> None:
+    election.change(
+        election.results, lambda f: f.with_columns(yes_share=pl.lit(None, dtype=pl.Float64))
+    )
+    refuse(election.fit("--on-unmatched", "drop"), "No bag is left to learn from")
+    assert "No bag is left" in election.check("--on-unmatched", "drop").words
+
+
 def test_check_lists_every_trouble_at_once(election: Any) -> None:
     election.change(
         election.results,
@@ -272,9 +289,10 @@ def test_one_bag(election: Any) -> None:
 # --- columns and their values ----------------------------------------------------------------
 
 
-def test_infinite_feature(election: Any) -> None:
-    election.change(election.people, set_value("age", 0, float("inf")))
-    refuse(election.fit(), "Column 'age' of people.csv is infinite in 1 row")
+@pytest.mark.parametrize("number", [float("inf"), -float("inf"), 1e300])
+def test_infinite_feature(election: Any, number: float) -> None:
+    election.change(election.people, set_value("age", 0, number))
+    refuse(election.fit(), "Column 'age' of people.csv is infinite or too large in 1 row")
 
 
 def test_column_missing_at_predict_time(election: Any, command: Any) -> None:

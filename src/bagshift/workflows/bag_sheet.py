@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from bagshift.columns import NamedTable
+from bagshift.columns import NamedTable, is_plain
 from bagshift.exceptions import TableError, name_some
 from bagshift.tables import read_table, require_columns
 from bagshift.workflows.requests import BagRequest
@@ -102,6 +102,11 @@ def as_ids(values: pl.Series) -> pl.Series:
     polars.Series of str
         Null where an id is missing or blank.
 
+    Raises
+    ------
+    TableError
+        When the values are lists or the like.
+
     Examples
     --------
     >>> as_ids(pl.Series([7.0, None, 12.0])).to_list()
@@ -112,6 +117,11 @@ def as_ids(values: pl.Series) -> pl.Series:
         whole = values.cast(pl.Int64, strict=False)
         if (whole.cast(pl.Float64) == values.cast(pl.Float64)).fill_null(True).all():
             values = whole
+    if not is_plain(values):
+        raise TableError(
+            f"Column {values.name!r} holds {values.dtype.base_type().__name__.lower()} values and "
+            "cannot be an id; ids are numbers, text or dates."
+        )
     text = values.cast(pl.String)
     return text.set((text.str.strip_chars() == "").fill_null(False), None)
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from bagshift.bags import Bags
 from bagshift.columns import ColumnChoice, NamedTable, as_kinds, choose_columns
-from bagshift.exceptions import TableError
+from bagshift.exceptions import BagError, TableError
 from bagshift.tables import read_table, require_columns
 from bagshift.workflows.bag_check import (
     Finding,
@@ -184,8 +184,18 @@ def make_bags(sheet: BagSheet, negative: Any = None, positive: Any = None) -> Ba
     -------
     Bags
         Rows whose bag has no share are in no bag.
+
+    Raises
+    ------
+    BagError
+        When no bag is left.
     """
     table = usable_table(sheet)
+    if table.is_empty():
+        raise BagError(
+            f"No bag is left to learn from: {sheet.table_name} holds no share of a bag that has "
+            f"rows in {sheet.target_name}."
+        )
     ids = table["bag"].to_list()
     values = dict(zip(ids, table["value"].to_list(), strict=True))
     sizes = None

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from bagshift.columns import NamedTable
+from bagshift.columns import NamedTable, is_plain
 from bagshift.exceptions import TableError, name_some
 from bagshift.tables import require_columns
 
@@ -106,6 +106,11 @@ def label_values(table: NamedTable, column: str) -> pl.Series:
     """
     require_columns(table.frame, [column], table.name)
     values = table.frame[column]
+    if not is_plain(values):
+        raise TableError(
+            f"Column {column!r} of {table.name} holds {values.dtype.base_type().__name__.lower()} "
+            "values and cannot be a label; labels are numbers or text."
+        )
     if values.dtype.is_float():
         values = values.fill_nan(None)
         whole = values.cast(pl.Int64, strict=False)
