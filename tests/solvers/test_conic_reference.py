@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The solver against a conic solver on the explicit primal, on 72 problems."""
+"""The solver against a conic solver on the explicit primal, on 72 problems.
+
+With ``-s`` the largest differences are printed at the end.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -83,10 +86,25 @@ def our_machines(task, result):
     )
 
 
+@pytest.fixture(scope="module")
+def largest():
+    """Largest difference of each quantity over the problems of this module."""
+    differences = {}
+    yield differences
+    for name, value in differences.items():
+        print(f"\nlargest difference in {name}: {value:.1e}", end="")
+
+
+def note(largest, name, difference):
+    largest[name] = max(largest.get(name, 0.0), float(np.max(np.abs(difference))))
+
+
 @pytest.mark.parametrize("coupling", COUPLINGS)
 @pytest.mark.parametrize(("c_source", "c_target"), PENALTIES)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_solver_equals_conic_solver_on_primal(make_task, coupling, c_source, c_target, seed):
+def test_solver_equals_conic_solver_on_primal(
+    make_task, largest, coupling, c_source, c_target, seed
+):
     task = make_task(seed)
     problem = task.problem(coupling, c_source, c_target)
     result = solve_coupled(problem, tol=1e-10)
@@ -104,6 +122,12 @@ def test_solver_equals_conic_solver_on_primal(make_task, coupling, c_source, c_t
     if high - low > 1e-6:
         # Any common shift within the interval is optimal: the two solvers need not pick the same.
         conic = conic.shifted(ours.b_target - conic.b_target)
+    scale = abs(conic.objective)
+    note(largest, "primal objective (relative)", (ours.objective - conic.objective) / scale)
+    note(largest, "dual objective (relative)", (result.dual_objective - conic.objective) / scale)
+    note(largest, "weights", ours.w_target - conic.w_target)
+    note(largest, "weights", ours.w_source - conic.w_source)
+    note(largest, "decisions", ours.decisions(task.features) - conic.decisions(task.features))
     np.testing.assert_allclose(
         ours.decisions(task.features), conic.decisions(task.features), rtol=0, atol=1e-6
     )
