@@ -25,7 +25,6 @@ from bagshift.exceptions import ModelFileError
 from bagshift.features import feature_pipeline
 from bagshift.persistence import (
     Manifest,
-    SavedModel,
     load_model,
     save_model,
     version_differences,
@@ -41,6 +40,9 @@ MACHINES = {
     "paper": TGPLM(gamma="paper", tube="quotient", clip="bag", bag_weight="size"),
     "number": TGPLM(gamma=0.1, epsilon=0.05, coupling=float("inf")),
 }
+
+
+MANIFEST = Manifest(method="tgplm", classes=("no", "yes"), positive="yes")
 
 
 def mixed_frame(n_rows: int, seed: int = 0) -> pl.DataFrame:
@@ -83,9 +85,8 @@ def fitted(machine: Any, labels: tuple[Any, Any] = ("no", "yes")) -> tuple[Pipel
     return Pipeline([*features.steps, ("machine", last)]), frame
 
 
-def saved(model: Any, **more: Any) -> SavedModel:
-    manifest = Manifest(method="tgplm", classes=("no", "yes"), positive="yes", **more)
-    return SavedModel(model, manifest, np.array([3, 2**63], np.uint64))
+def save(model: Any, path: Path) -> None:
+    save_model(model, path, MANIFEST, fitted_rows=[3, 2**63])
 
 
 def schema_of(path: Path) -> dict[str, Any]:
@@ -121,7 +122,7 @@ def files(
     folder = tmp_path_factory.mktemp("models")
     paths = {name: folder / f"{name}.skops" for name in models}
     for name, path in paths.items():
-        save_model(saved(models[name]), path)
+        save(models[name], path)
     return paths
 
 
@@ -139,7 +140,7 @@ def test_loaded_model_predicts_the_same(
     )
     np.testing.assert_array_equal(loaded.model.predict(rows), model.predict(rows))
     assert loaded.fitted_rows.tolist() == [3, 2**63]
-    assert loaded.manifest == saved(None).manifest
+    assert loaded.manifest == MANIFEST
     assert version_differences(loaded.manifest) == []
 
 
@@ -154,7 +155,7 @@ def test_same_rows_give_the_same_model(models: dict[str, Pipeline]) -> None:
 @pytest.mark.parametrize("labels", [(0, 1), (-1, 1), (False, True), ("a", "b")])
 def test_labels_keep_their_type(tmp_path: Path, labels: tuple[Any, Any]) -> None:
     model, frame = fitted(TGPLM(), labels)
-    save_model(saved(model), tmp_path / "m.skops")
+    save(model, tmp_path / "m.skops")
     loaded = load_model(tmp_path / "m.skops").model
     np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
     assert loaded.classes_.dtype == model.classes_.dtype
@@ -195,7 +196,7 @@ def product(A: Any, B: Any) -> Any:
 def test_kernel_that_is_a_function_is_not_saved(tmp_path: Path, kernel: Any) -> None:
     model, _ = fitted(TGPLM(kernel=kernel))
     with pytest.raises(ModelFileError, match="cannot be saved"):
-        save_model(saved(model), tmp_path / "m.skops")
+        save(model, tmp_path / "m.skops")
     assert not list(tmp_path.iterdir())
 
 
@@ -205,14 +206,14 @@ def test_other_estimators_are_not_saved(tmp_path: Path) -> None:
 
     for model in (Own(), FunctionTransformer(np.log), object()):
         with pytest.raises(ModelFileError, match="cannot be saved"):
-            save_model(saved(model), tmp_path / "m.skops")
+            save(model, tmp_path / "m.skops")
 
 
 def test_failed_save_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "m.skops"
     path.write_bytes(b"old")
     with pytest.raises(ModelFileError):
-        save_model(saved(FunctionTransformer(np.log)), path)
+        save(FunctionTransformer(np.log), path)
     assert path.read_bytes() == b"old"
 
 
@@ -347,7 +348,7 @@ def test_flipped_bytes_are_noticed(files: dict[str, Path], tmp_path: Path) -> No
 
 def test_model_without_predictions_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.skops"
-    save_model(saved(StandardScaler().fit(np.eye(3))), path)
+    save(StandardScaler().fit(np.eye(3)), path)
     with pytest.raises(ModelFileError, match="holds no model"):
         load_model(path)
 
@@ -355,9 +356,21 @@ def test_model_without_predictions_is_refused(tmp_path: Path) -> None:
 def test_pipeline_with_a_cache_is_refused(tmp_path: Path) -> None:
     model, _ = fitted(TGPLM())
     path = tmp_path / "m.skops"
-    save_model(saved(model.set_params(memory=str(tmp_path / "cache"))), path)
+    save(model.set_params(memory=str(tmp_path / "cache")), path)
     with pytest.raises(ModelFileError, match="holds no model"):
         load_model(path)
+
+
+def test_model_describes_itself(models: dict[str, Pipeline], tmp_path: Path) -> None:
+    for name, method in (("tgplm", "TGPLM"), ("linear", "TGPLM"), ("svm", "SourceSVM")):
+        save_model(models[name], tmp_path / "m.skops")
+        manifest = load_model(tmp_path / "m.skops").manifest
+        assert (manifest.method, manifest.classes, manifest.positive) == (
+            method,
+            ("no", "yes"),
+            "yes",
+        )
+        assert manifest.holds_training_rows == (name != "linear")
 
 
 def test_versions_are_told(files: dict[str, Path], tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bagshift._trusted_types import TRUSTED
 from bagshift.atomic import whole_file
@@ -110,50 +110,48 @@ def installed_versions() -> dict[str, str]:
     return found
 
 
-def describe_model(model: Any) -> SavedModel:
-    """Give a fitted classifier the papers that can be read off it.
+def describe_model(model: Any) -> Manifest:
+    """Say about a model what it says itself; a fit from files knows more.
 
     Parameters
     ----------
     model : estimator
-        A fitted classifier of this library, or a Pipeline that ends in one.
+        A fitted classifier, or a Pipeline that ends in one.
 
     Returns
     -------
-    SavedModel
-        Its manifest names method, classes and versions; the command line adds what it knows of
-        the files.
-
-    Raises
-    ------
-    ModelFileError
-        When the model is not fitted or of another kind.
+    Manifest
     """
-    steps = getattr(model, "steps", None)
-    machine = steps[-1][1] if steps else model
-    if not hasattr(machine, "positive_class_"):
-        raise ModelFileError(
-            f"This {type(machine).__name__} cannot be saved: only fitted classifiers of bagshift "
-            "and Pipelines that end in one have a model file."
-        )
-    manifest = Manifest(
+    machine = model[-1] if hasattr(model, "steps") else model
+    classes = tuple(_plain(label) for label in getattr(machine, "classes_", (0, 1)))
+    return Manifest(
         method=type(machine).__name__,
-        classes=tuple(machine.classes_.tolist()),
-        positive=machine.classes_.tolist()[1],
+        classes=classes,
+        positive=classes[-1],
         holds_training_rows=hasattr(machine, "support_vectors_"),
     )
-    return SavedModel(model=model, manifest=manifest)
 
 
-def save_model(saved: Any, path: str | Path) -> None:
+def save_model(
+    model: Any,
+    path: str | Path,
+    manifest: Manifest | None = None,
+    *,
+    fitted_rows: ArrayLike = (),
+) -> None:
     """Write a model file, whole or not at all.
 
     Parameters
     ----------
-    saved : estimator or SavedModel
-        Fitted classifier or Pipeline, or one with its manifest and fingerprints.
+    model : estimator
+        A fitted classifier, or a Pipeline that ends in one.
     path : str or Path
         Where to write; ``.skops`` is the usual ending.
+    manifest : Manifest, optional
+        What the model is; by default what it says itself.
+    fitted_rows : array-like of uint64, default=()
+        Fingerprints of the target rows it was fitted on; see
+        :func:`bagshift.fingerprints.row_fingerprints`.
 
     Raises
     ------
@@ -162,13 +160,24 @@ def save_model(saved: Any, path: str | Path) -> None:
         a Python function.
     TableError
         When the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from bagshift import SourceSVM
+    >>> from bagshift.persistence import load_model, save_model
+    >>> machine = SourceSVM(kernel="linear").fit(np.array([[0.0], [1.0]]), ["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(machine, f"{folder}/model.skops")
+    ...     loaded = load_model(f"{folder}/model.skops")
+    >>> loaded.manifest.classes, loaded.model.predict([[2.0]]).tolist()
+    (('no', 'yes'), ['yes'])
     """
     import skops.io
 
-    if not isinstance(saved, SavedModel):
-        saved = describe_model(saved)
     try:
-        data = skops.io.dumps(saved.model, compression=zipfile.ZIP_DEFLATED)
+        data = skops.io.dumps(model, compression=zipfile.ZIP_DEFLATED)
     except Exception as error:  # skops lets errors of the objects themselves through
         raise ModelFileError(f"This model cannot be saved: {_first_line(error)}.") from error
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -179,7 +188,7 @@ def save_model(saved: Any, path: str | Path) -> None:
             "no functions and no types other than our own; a kernel must be given by name."
         )
     with whole_file(path) as draft:
-        draft.write_bytes(_with_papers(data, saved))
+        draft.write_bytes(_with_papers(data, manifest or describe_model(model), fitted_rows))
 
 
 def load_model(path: str | Path) -> SavedModel:
@@ -238,12 +247,12 @@ def version_differences(manifest: Manifest) -> list[str]:
     ]
 
 
-def _with_papers(data: bytes, saved: SavedModel) -> bytes:
+def _with_papers(data: bytes, manifest: Manifest, fitted_rows: ArrayLike) -> bytes:
     buffer = io.BytesIO(data)
     rows = io.BytesIO()
-    np.save(rows, np.asarray(saved.fitted_rows, np.uint64), allow_pickle=False)
+    np.save(rows, np.asarray(fitted_rows, np.uint64), allow_pickle=False)
     with zipfile.ZipFile(buffer, "a", compression=zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(MANIFEST, json.dumps(asdict(saved.manifest), indent=2, default=_plain))
+        archive.writestr(MANIFEST, json.dumps(asdict(manifest), indent=2, default=_plain))
         archive.writestr(FITTED_ROWS, rows.getvalue())
     return buffer.getvalue()
 
@@ -251,10 +260,8 @@ def _with_papers(data: bytes, saved: SavedModel) -> bytes:
 def _plain(value: Any) -> Any:
     """Turn what JSON does not know into what it does."""
     if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return str(value)
+        value = value.item()
+    return value if isinstance(value, str | int | float | bool) else str(value)
 
 
 def _checked_members(data: bytes, path: Path) -> dict[str, bytes]:

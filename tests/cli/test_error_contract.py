@@ -101,12 +101,12 @@ BROKEN_IDS: dict[str, tuple[str, Callable[[Frame], Frame], tuple[str, ...]]] = {
     "bag without share": (
         "results",
         lambda f: f.filter(pl.col("precinct") != "002"),
-        ("1 bag of people.csv (6 rows) have no share in results.csv: '002'",),
+        ("1 bag of people.csv (6 rows) has no share in results.csv: '002'",),
     ),
     "bag without rows": (
         "people",
         lambda f: f.filter(pl.col("precinct") != "003"),
-        ("results.csv have no rows in people.csv: '003'",),
+        ("results.csv has no rows in people.csv: '003'",),
     ),
     "repeated bag": (
         "results",

@@ -148,7 +148,8 @@ def _run(request: FitRequest, machine: MachineRequest, output: Path, quiet: bool
     started = perf_counter()
     with screen.progress("Comparing settings on held-out bags") as progress:
         outcome = fit_model(inputs, machine, progress)
-    save_model(outcome.saved, output)
+    saved = outcome.saved
+    save_model(saved.model, output, saved.manifest, fitted_rows=saved.fitted_rows)
     echo_outcome(screen, inputs, machine, outcome, output, perf_counter() - started)
 
 

@@ -205,14 +205,16 @@ def _unmatched(sheet: BagSheet) -> Iterator[Finding]:
         n_rows = int(sheet.row_ids.is_in(without_share.implode()).sum())
         yield _error(
             f"{_count(without_share.len(), 'bag')} of {sheet.target_name} ({_count(n_rows, 'row')}"
-            f") have no share in {sheet.table_name}: {name_some(without_share)}"
+            f") {_have(without_share.len())} no share in {sheet.table_name}: "
+            f"{name_some(without_share)}"
             f"{_nearly_equal(without_share, without_rows)}; add them, or use {DROP} to keep these "
             "rows in no bag.",
             droppable=True,
         )
     if without_rows.len():
         yield _error(
-            f"{_count(without_rows.len(), 'bag')} of {sheet.table_name} have no rows in "
+            f"{_count(without_rows.len(), 'bag')} of {sheet.table_name} "
+            f"{_have(without_rows.len())} no rows in "
             f"{sheet.target_name}: {name_some(without_rows)}; add the rows, or use {DROP} to "
             "leave these bags out.",
             droppable=True,
@@ -336,10 +338,12 @@ def _information(sheet: BagSheet) -> Iterator[Finding]:
             "warning", "Every bag has the share 0 or 1, so each share is a label of all its rows."
         )
     elif n_pure:
-        yield Finding("note", f"{_count(n_pure, 'bag')} of {table.height} have the share 0 or 1.")
+        yield Finding(
+            "note", f"{_count(n_pure, 'bag')} of {table.height} {_have(n_pure)} the share 0 or 1."
+        )
     single = table.filter(pl.col("rows") == 1)["bag"]
     if single.len():
-        yield Finding("note", f"{_count(single.len(), 'bag')} have a single row.")
+        yield Finding("note", f"{_count(single.len(), 'bag')} {_have(single.len())} a single row.")
 
 
 def _speaking_rows(sheet: BagSheet) -> pl.DataFrame:
@@ -369,6 +373,10 @@ def _file_rows(positions: pl.Series) -> list[int]:
 
 def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def _have(number: int) -> str:
+    return "has" if number == 1 else "have"
 
 
 def _error(text: str, *, droppable: bool = False) -> Finding:
