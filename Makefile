@@ -29,20 +29,22 @@ demo: $(VENV)/.ready-cli ## Build, write example files, fit, predict, evaluate; 
 test: $(VENV)/.ready-test ## Build and run the test suite (ARGS="-k bags" narrows it).
 	$(SINGLE_THREADED) $(BIN)/python -m pytest -m "not nightly" -n $(WORKERS) --dist worksteal --durations=5 $(ARGS)
 
-nightly: $(VENV)/.ready-dev ## Run the long tests that `make test` leaves out.
-	$(SINGLE_THREADED) $(BIN)/python -m pytest -m nightly --hypothesis-profile=nightly -n $(WORKERS) --dist worksteal --durations=5 $(ARGS)
+nightly: $(VENV)/.ready-dev ## Run all tests, the long ones too, with many new random examples.
+	$(SINGLE_THREADED) $(BIN)/python -m pytest --hypothesis-profile=nightly -n $(WORKERS) --dist worksteal --durations=5 $(ARGS)
 
-lint: $(VENV)/.ready-dev ## Check style, format, types.
+lint: $(VENV)/.ready-dev ## Check style, format, types, file endings.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python scripts/check_files.py
 
 format: $(VENV)/.ready-dev ## Put the code into the agreed format.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 docs: $(VENV)/.ready-dev ## Build the documentation (docs/_build/html), warnings are errors.
-	$(SINGLE_THREADED) $(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html $(ARGS)
+	$(SINGLE_THREADED) $(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html $(ARGS)
+	@echo "Written: docs/_build/html/index.html"
 
 benchmarks: $(VENV)/.ready-dev ## Run every benchmark (long; one: .venv/bin/python benchmarks/NAME.py).
 	set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
