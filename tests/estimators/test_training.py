@@ -208,3 +208,57 @@ def test_a_cut_bag_cannot_be_scored():
     machine = InverseCalibrationSVM().fit(X, bags)
     with pytest.raises(BagError, match="BagKFold"):
         machine.score(X[:8], bags[:8])
+
+
+def test_a_refit_forgets_the_earlier_fit():
+    X, bags, _, source = two_domains()
+    machine = TGPLM().fit(X, bags, source=source)
+    machine.fit(X, bags)
+    with pytest.raises(ValueError, match="without a source"):
+        machine.source_decision_function(X)
+    machine.set_params(kernel="linear").fit(X, bags)
+    assert not hasattr(machine, "support_vectors_")
+    assert not hasattr(machine, "dual_coef_")
+
+
+def test_precomputed_kernels_are_checked():
+    X, bags, labels, (X_source, y_source) = two_domains()
+    K = X @ X.T
+    wide = np.hstack([K, K])
+    with pytest.raises(ValueError, match="one column for each"):
+        TGPLM(kernel="precomputed").fit(wide, bags)
+    with pytest.raises(ValueError, match="one column for each"):
+        TGPLM(kernel="precomputed").fit(K[:, :50], labels)
+    crooked = K + np.random.default_rng(0).normal(size=K.shape)
+    with pytest.raises(ValueError, match="not symmetric"):
+        TGPLM(kernel="precomputed").fit(crooked, bags)
+    both = np.vstack([X_source, X])
+    rows = both @ both.T
+    n = len(X_source)
+    target_first = np.r_[n : len(rows), :n]
+    with pytest.raises(ValueError, match="source rows first"):
+        TGPLM(kernel="precomputed").fit(
+            rows[n:][:, target_first], bags, source=(rows[:n][:, target_first], y_source)
+        )
+
+
+def test_nothing_to_learn_from_is_said():
+    X, bags, _, (X_source, y_source) = two_domains()
+    nothing = Bags.unlabelled(len(X))
+    with pytest.raises(ValueError, match="nothing to learn from"):
+        InverseCalibrationSVM().fit(X, nothing)
+    with pytest.raises(ValueError, match="SourceSVM"):
+        TGPLM().fit(X, nothing, source=(X_source, y_source))
+    with pytest.raises(ValueError, match="got 1 items"):
+        TGPLM().fit(X, bags, source=(X_source,))
+    with pytest.raises(ValueError, match="positive weight"):
+        TGPLM().fit(X, bags, source=(X_source, y_source, y_source.astype(float)))
+
+
+def test_features_that_overflow_are_said():
+    X, bags, _, _ = two_domains()
+    with pytest.raises(ValueError, match="not finite"):
+        TGPLM(kernel="poly").fit(1e160 * X, bags)
+    machine = TGPLM(kernel="poly").fit(X, bags)
+    with pytest.raises(ValueError, match="not finite"):
+        machine.predict(np.full((1, X.shape[1]), 1e308))

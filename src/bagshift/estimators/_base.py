@@ -16,6 +16,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bagshift.bags import Bags
+from bagshift.exceptions import BagError
 from bagshift.metrics import share_error
 
 Floats = NDArray[np.float64]
@@ -51,19 +52,24 @@ class ClassifierTags(Tags):
 
 
 def get_bag_tags(estimator: Any) -> BagTags:
-    """Return the :class:`BagTags` of an estimator; a Pipeline answers for its last step.
+    """Return the :class:`BagTags` of an estimator, or of the one inside a Pipeline or search.
 
     Parameters
     ----------
     estimator : estimator
-        One of this library, or a Pipeline that ends in one.
+        One of this library, or a Pipeline or search around one.
 
     Returns
     -------
     BagTags
     """
-    steps = getattr(estimator, "steps", None)
-    tags = get_tags(steps[-1][1] if steps else estimator)
+    while not isinstance(estimator, BagClassifier):
+        steps = getattr(estimator, "steps", None)
+        inner = steps[-1][1] if steps else getattr(estimator, "estimator", None)
+        if inner is None:
+            break
+        estimator = inner
+    tags = get_tags(estimator)
     return getattr(tags, "bag_tags", None) or BagTags(uses_bags=False)
 
 
@@ -92,12 +98,21 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_rows,)
+
+        Raises
+        ------
+        ValueError
+            When columns differ from those of ``fit``, or values are missing or not finite.
         """
         check_is_fitted(self)
         X = validate_data(
             self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
         )
-        return self._scores(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._scores(X)
+        if not np.all(np.isfinite(scores)):
+            raise ValueError("Some features are so large that their scores are not finite.")
+        return scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return a label for every row; a score of exactly zero gives ``classes_[0]``.
@@ -111,8 +126,8 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,)
         """
-        is_positive = self.decision_function(X) > 0
-        return np.asarray(self.classes_[is_positive.astype(np.intp)])
+        is_second = self.decision_function(X) > 0
+        return np.asarray(self.classes_[is_second.astype(np.intp)])
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return accuracy on labels, or 1 - share error on bags.
@@ -143,7 +158,8 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
         if sample_weight is not None:
             raise ValueError("sample_weight goes with labels; weigh bags in Bags.from_arrays.")
         y.check_whole()
-        return 1.0 - share_error(y, self.decision_function(X) > 0)
+        scores = self.decision_function(X)
+        return 1.0 - share_error(y, is_positive(scores, flipped=is_flipped(self, y)))
 
     def __sklearn_tags__(self) -> ClassifierTags:
         tags = super().__sklearn_tags__()
@@ -164,6 +180,59 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
         own.classifier_tags.multi_class = False
         own.input_tags.sparse = True
         return own
+
+
+def is_flipped(estimator: Any, bags: Bags) -> bool:
+    """Tell whether the shares of bags are of ``classes_[0]`` of a fitted classifier.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted classifier or Pipeline.
+    bags : Bags
+        Bags that may declare which class their shares are of; else it is the class that the
+        estimator was fitted with, or ``classes_[1]``.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    BagError
+        When the declared class is none of the estimator's.
+    """
+    if not hasattr(estimator, "classes_"):
+        return False
+    first, second = estimator.classes_
+    if bags.positive is None and bags.negative is None:
+        steps = getattr(estimator, "steps", None)
+        machine = steps[-1][1] if steps else estimator
+        return bool(getattr(machine, "positive_class_", second) == first)
+    for declared in (bags.positive, bags.negative):
+        if declared is not None and declared not in (first, second):
+            raise BagError(
+                f"The shares are declared with the class {declared!r}, but the classifier knows "
+                f"{first!r} and {second!r}; declare one of these."
+            )
+    return bool(bags.positive == first if bags.negative is None else bags.negative == second)
+
+
+def is_positive(scores: Floats, *, flipped: bool) -> NDArray[np.bool_]:
+    """Tell which rows are predicted to be of the class that shares are of.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows,)
+        Decision values, which grow towards ``classes_[1]``.
+    flipped : bool
+        Whether shares are of ``classes_[0]``.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    return scores <= 0 if flipped else scores > 0
 
 
 def log_odds(estimator: Any, scores: Floats) -> Floats:
@@ -208,10 +277,10 @@ class InverseCalibratedProbabilities:
             Columns in the order of ``classes_``; the larger one is the predicted class.
         """
         score = self.decision_function(X)  # type: ignore[attr-defined]
-        positive = expit(log_odds(self, score))
+        second = expit(log_odds(self, score))
         # sigma rounds the tiniest scores to one half; keep the side that predict takes.
-        positive = np.where(score > 0, np.maximum(positive, np.nextafter(0.5, 1.0)), positive)
-        return np.column_stack([1.0 - positive, positive])
+        second = np.where(score > 0, np.maximum(second, np.nextafter(0.5, 1.0)), second)
+        return np.column_stack([1.0 - second, second])
 
     def _score_scale(self) -> float:
         return 1.0

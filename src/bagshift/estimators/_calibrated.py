@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bagshift.bags import Bags
 from bagshift.calibration import inverse_calibrate
 from bagshift.estimators._coupled import Loss, tube_loss
+from bagshift.estimators._training import TrainingData
 
 CALIBRATION_CONSTRAINTS: dict[str, list[Any]] = {
     "tube": [StrOptions({"product", "quotient", "constant"})],
@@ -21,15 +21,15 @@ CALIBRATION_CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
-def bag_loss(machine: Any, bags: Bags, cost: float, *, score_scale: float = 1.0) -> Loss:
+def bag_loss(machine: Any, data: TrainingData, cost: float, *, score_scale: float = 1.0) -> Loss:
     """Return the tube loss of every bag around the logit of its share.
 
     Parameters
     ----------
     machine : estimator
         Gives ``tube``, ``epsilon``, ``clip`` and ``bag_weight``.
-    bags : Bags
-        Bags with their shares and sizes.
+    data : TrainingData
+        The bags with their shares and sizes.
     cost : float
         Cost of a unit of slack of a bag of average weight.
     score_scale : float, default=1.0
@@ -39,11 +39,12 @@ def bag_loss(machine: Any, bags: Bags, cost: float, *, score_scale: float = 1.0)
     -------
     Loss
     """
+    bags = data.bags
     if bags.n_bags == 0:
         nothing = np.empty(0)
         return tube_loss(nothing, nothing, nothing)
     wanted = inverse_calibrate(
-        bags.positive_shares,
+        data.shares,
         clip=machine.clip,
         tube=machine.tube,
         epsilon=machine.epsilon,

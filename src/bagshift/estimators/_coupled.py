@@ -143,9 +143,7 @@ class CoupledMachine(BagClassifier):
         given = read_training(self, X, y, source=source, sample_weight=sample_weight)
         data = self._select(given)
         kernel = self._kernel(data)
-        gram = unit_gram(
-            kernel, data.X_source, data.X_target, data.unit_of_row, data.n_target_units
-        )
+        gram = finite_gram(kernel, data)
         problem = self._problem(data, gram)
         result = polish(problem, solve_coupled(problem, tol=self.tol, max_iter=self.max_iter))
         self._store(data, kernel, result)
@@ -153,20 +151,24 @@ class CoupledMachine(BagClassifier):
         return self
 
     def _kernel(self, data: TrainingData) -> Kernel:
-        return resolve_kernel(
-            self.kernel,
-            self.gamma,
-            self.degree,
-            self.coef0,
-            data.X_source,
-            data.X_target,
-            weights=data.row_weight,
-        )
+        with np.errstate(over="ignore", invalid="ignore"):
+            return resolve_kernel(
+                self.kernel,
+                self.gamma,
+                self.degree,
+                self.coef0,
+                data.X_source,
+                data.X_target,
+                weights=data.row_weight,
+            )
 
     def _store(self, data: TrainingData, kernel: Kernel, result: CoupledResult) -> None:
-        """Turn the dual solution into fitted attributes."""
+        """Turn the dual solution into fitted attributes, and forget those of an earlier fit."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            if name not in ("n_features_in_", "feature_names_in_"):
+                delattr(self, name)
         self.classes_ = data.classes
-        self.positive_class_ = data.classes[1]
+        self.positive_class_ = data.positive
         self.kernel_ = kernel
         self.n_iter_ = result.n_iter
         self.objective_ = result.objective
@@ -182,7 +184,8 @@ class CoupledMachine(BagClassifier):
         if not result.converged:
             warnings.warn(
                 f"The solver stopped after {result.n_iter} iterations with a duality gap of "
-                f"{result.dual_gap:.3g}; raise max_iter, or scale the features.",
+                f"{result.dual_gap:.3g}; scale the features, lower the costs, or set a higher "
+                "max_iter.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -229,6 +232,41 @@ class CoupledMachine(BagClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+def finite_gram(kernel: Kernel, data: TrainingData) -> NDArray[Any]:
+    """Return the kernel matrix of all units, or say why it cannot be computed.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel with its numbers filled in.
+    data : TrainingData
+        The units.
+
+    Returns
+    -------
+    ndarray of shape (n_source + n_target_units, n_source + n_target_units)
+
+    Raises
+    ------
+    ValueError
+        When there is no unit, or the kernel overflows.
+    KernelMemoryError
+        When the matrix would not fit into memory.
+    """
+    if data.n_source + data.n_target_units == 0:
+        raise ValueError("There is nothing to learn from: no row is in a bag or has a label.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram = unit_gram(
+            kernel, data.X_source, data.X_target, data.unit_of_row, data.n_target_units
+        )
+        if not np.isfinite(gram.sum()) and not np.all(np.isfinite(gram)):
+            raise ValueError(
+                "The kernel matrix holds values that are not finite: the features are too large "
+                "for this kernel, so scale them, or check the kernel function."
+            )
+    return gram
 
 
 def row_coefficients(unit_coefficients: Floats, data: TrainingData) -> Floats:

@@ -27,6 +27,9 @@ from bagshift.labels import (
 
 Floats = NDArray[np.float64]
 
+# Kernels computed in single precision are symmetric to this fraction of their largest entry.
+_ASYMMETRY = 1e-5
+
 
 @dataclass(frozen=True)
 class TrainingData:
@@ -37,7 +40,9 @@ class TrainingData:
     Attributes
     ----------
     classes : ndarray of shape (2,)
-        Negative and positive class.
+        Both classes, sorted as scikit-learn expects; scores grow towards the second.
+    positive : label
+        The class that shares are of.
     X_source, X_target : matrix of shape (n_source, n_features), (n_target, n_features) or None
         Features of the two domains.
     source_signs : ndarray of shape (n_source,)
@@ -56,6 +61,7 @@ class TrainingData:
     """
 
     classes: NDArray[Any]
+    positive: Any
     X_source: Any
     X_target: Any
     source_signs: Floats
@@ -70,6 +76,16 @@ class TrainingData:
     def n_source(self) -> int:
         """Number of source rows."""
         return len(self.source_signs)
+
+    @property
+    def is_flipped(self) -> bool:
+        """Whether shares are of the first class, so that low scores are positive ones."""
+        return bool(self.classes[0] == self.positive)
+
+    @property
+    def shares(self) -> Floats:
+        """Share of ``classes[1]`` in every bag; shape (n_bags,)."""
+        return self.bags.shares[:, 0 if self.is_flipped else 1]
 
     @property
     def n_target_units(self) -> int:
@@ -152,7 +168,7 @@ def read_training(
 
 
 def signs_of(labels: ArrayLike, classes: NDArray[Any]) -> Floats:
-    """Return +1 where a label is the positive class ``classes[1]``, -1 elsewhere."""
+    """Return +1 where a label is ``classes[1]``, -1 elsewhere."""
     return np.where(np.asarray(labels) == classes[1], 1.0, -1.0)
 
 
@@ -169,6 +185,8 @@ def _validate_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 def _read_labels(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> TrainingData:
     """Plain labels: every row is a labelled target row."""
     X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+    if _is_pairwise(estimator):
+        check_kernel_matrix(None, X)
     check_classification_targets(y)
     classes = np.unique(y)
     if len(classes) > 2:
@@ -190,6 +208,7 @@ def _read_labels(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None
     nothing = np.empty(0)
     return TrainingData(
         classes=classes,
+        positive=classes[1],
         X_source=None,
         X_target=X,
         source_signs=nothing,
@@ -218,16 +237,23 @@ def _read_domains(estimator: Any, X: Any, y: Bags, source: Any) -> TrainingData:
     else:
         bags = y
         X_source, labels, weight = _read_source(estimator, source)
+    if _is_pairwise(estimator):
+        check_kernel_matrix(X_source, X)
     bags.check_whole()
     classes = resolve_classes(labels, bags)
+    positive = classes[1]
+    classes = np.sort(classes)
     if labels is None:
         source_signs = np.empty(0)
     else:
         source_signs = signs_of(labels, classes)
+        if len(np.unique(source_signs[weight > 0])) < 2:
+            raise ValueError("Source rows with a positive weight hold fewer than two classes.")
         if not _is_pairwise(estimator):
             warn_if_scales_differ(X_source, X)
     data = TrainingData(
         classes=classes,
+        positive=positive,
         X_source=X_source,
         X_target=X,
         source_signs=source_signs,
@@ -255,8 +281,12 @@ def _read_source(estimator: Any, source: Any) -> tuple[Any, Any, Any]:
         return None, None, None
     if not isinstance(source, tuple) or len(source) not in (2, 3):
         raise ValueError(
-            "source must be a tuple (X, y) or (X, y, sample_weight) of labelled rows; "
-            f"got {type(source).__name__}."
+            "source must be a tuple (X, y) or (X, y, sample_weight) of labelled rows; got "
+            + (
+                f"{len(source)} items."
+                if isinstance(source, tuple)
+                else f"{type(source).__name__}."
+            )
         )
     X = _validate_rows(estimator, source[0], reset=False)
     if isinstance(source[1], Bags):
@@ -284,6 +314,41 @@ def _labelled_signs(bags: Bags, classes: NDArray[Any]) -> Floats:
     return np.array([1.0 if label == classes[1] else -1.0 for label in labels])
 
 
+def check_kernel_matrix(X_source: Any, X_target: Any) -> None:
+    """Raise unless the rows given are those of one symmetric kernel matrix.
+
+    Parameters
+    ----------
+    X_source, X_target : matrix of shape (n_source, n), (n_target, n) or None
+        Rows of a precomputed kernel; columns in the same order, source rows first.
+
+    Raises
+    ------
+    ValueError
+        When there is not one column for each row, or the matrix is not symmetric, as when its
+        columns stand in another order than its rows.
+    """
+    parts = [X for X in (X_source, X_target) if X is not None]
+    n_rows = sum(X.shape[0] for X in parts)
+    n_columns = parts[0].shape[1]
+    if n_columns != n_rows:
+        raise ValueError(
+            f"A precomputed kernel needs one column for each of the {n_rows} training rows, "
+            f"source rows first; it has {n_columns} columns."
+        )
+    first = np.cumsum([0, *(X.shape[0] for X in parts)])
+    largest = max(abs(X).max() for X in parts)
+    for i, left in enumerate(parts):
+        for j, right in enumerate(parts[: i + 1]):
+            block = left[:, first[j] : first[j + 1]]
+            mirror = right[:, first[i] : first[i + 1]].T
+            if abs(block - mirror).max() > _ASYMMETRY * largest:
+                raise ValueError(
+                    "The precomputed kernel matrix is not symmetric; its columns must stand in "
+                    "the order of its rows, source rows first."
+                )
+
+
 def _is_pairwise(estimator: Any) -> bool:
     return isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
 
@@ -292,4 +357,5 @@ def _warn(data: TrainingData) -> None:
     if data.bags.n_bags:
         warn_uninformative(data.bags)
         if data.n_source:
-            warn_if_flipped(float(np.mean(data.source_signs > 0)), data.bags)
+            rate = float(np.mean(data.source_signs > 0))
+            warn_if_flipped(1 - rate if data.is_flipped else rate, data.bags)

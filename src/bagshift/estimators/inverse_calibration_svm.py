@@ -69,7 +69,7 @@ class InverseCalibrationSVM(InverseCalibratedProbabilities, CoupledMachine):
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        Negative and positive class; shares are those of the second.
+        Both classes, sorted; scores grow towards the second.
     positive_class_ : label
         The class that shares are of.
     intercept_ : ndarray of shape (1,)
@@ -166,7 +166,7 @@ class InverseCalibrationSVM(InverseCalibratedProbabilities, CoupledMachine):
             gram,
             hinge_loss(data.source_signs, data.source_weight),
             [
-                bag_loss(self, data.bags, self.C),
+                bag_loss(self, data, self.C),
                 hinge_loss(data.labelled_signs, self.C * data.labelled_weight),
             ],
             coupling=0.0,

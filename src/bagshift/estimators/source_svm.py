@@ -47,8 +47,8 @@ class SourceSVM(CoupledMachine):
     coef0 : float, default=0.0
         Constant of "poly".
     threshold : {None, "prior"}, default=None
-        "prior" shifts the bias so that as many target rows are positive as the bags' shares say
-        in all. It uses no more than the overall share of the target.
+        "prior" shifts the bias so that as many target rows of each class are predicted as the
+        bags' shares say in all. It uses no more than the overall share of the target.
     tol : float, default=1e-3
         The solver stops when the optimality conditions hold within this many units of score.
     max_iter : int, default=-1
@@ -57,7 +57,7 @@ class SourceSVM(CoupledMachine):
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        Negative and positive class.
+        Both classes, sorted; scores grow towards the second.
     positive_class_ : label
         The class that shares are of.
     intercept_ : ndarray of shape (1,)
@@ -163,7 +163,7 @@ class SourceSVM(CoupledMachine):
         X = data.X_target[rows]
         if data.column_order is not None:
             X = X[:, np.argsort(data.column_order)]
-        wanted = round(float(data.bags.positive_shares @ data.bags.rows_per_bag))
+        wanted = round(float(data.shares @ data.bags.rows_per_bag))
         self.intercept_ = self.intercept_ - threshold_for(self._scores(X), wanted)
 
     def _bag_tags(self) -> BagTags:

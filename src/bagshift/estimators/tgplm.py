@@ -104,7 +104,7 @@ class TGPLM(InverseCalibratedProbabilities, CoupledMachine):
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        Negative and positive class; shares are those of the second.
+        Both classes, sorted; scores grow towards the second.
     positive_class_ : label
         The class that shares are of.
     intercept_, source_intercept_ : ndarray of shape (1,)
@@ -209,12 +209,20 @@ class TGPLM(InverseCalibratedProbabilities, CoupledMachine):
         self.tol = tol
         self.max_iter = max_iter
 
+    def _select(self, data: TrainingData) -> TrainingData:
+        if data.n_source and not data.n_target_units:
+            raise ValueError(
+                "TGPLM needs bags or labelled rows of the target beside the source; use SourceSVM "
+                "to learn from the source alone."
+            )
+        return data
+
     def _problem(self, data: TrainingData, gram: NDArray[Any]) -> CoupledProblem:
         return coupled_problem(
             gram,
             hinge_loss(data.source_signs, self.C_source * data.source_weight),
             [
-                bag_loss(self, data.bags, self.C_target, score_scale=self.score_scale),
+                bag_loss(self, data, self.C_target, score_scale=self.score_scale),
                 hinge_loss(data.labelled_signs, self.C_target * data.labelled_weight),
             ],
             coupling=self.coupling if data.n_source else 0.0,

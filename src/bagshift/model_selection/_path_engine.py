@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from bagshift.estimators._base import log_odds
-from bagshift.estimators._coupled import CoupledMachine, row_coefficients
+from bagshift.estimators._coupled import CoupledMachine, finite_gram, row_coefficients
 from bagshift.estimators._training import TrainingData
 from bagshift.estimators.source_svm import threshold_for
-from bagshift.kernels import Kernel, decision_values, unit_gram
-from bagshift.metrics import share_error, soft_share_error
+from bagshift.kernels import Kernel, decision_values
 from bagshift.model_selection._folds import BagFold
+from bagshift.model_selection.scorers import share_errors_of
 from bagshift.solvers import CoupledResult, solve_coupled
 
 Floats = NDArray[np.float64]
@@ -119,8 +118,7 @@ def cross_validate_settings(
 def _make_block(machines: list[CoupledMachine], given: TrainingData) -> _Block:
     data = machines[0]._select(given)
     kernel = machines[0]._kernel(data)
-    gram = unit_gram(kernel, data.X_source, data.X_target, data.unit_of_row, data.n_target_units)
-    return _Block(machines, given, data, kernel, gram)
+    return _Block(machines, given, data, kernel, finite_gram(kernel, data))
 
 
 def _errors_of_block(
@@ -164,20 +162,19 @@ def _errors_without_bags(
 def _prior_threshold(block: _Block, fold: BagFold, scores: Floats) -> float:
     """Return the threshold of SourceSVM for the overall share of the training bags."""
     bags = block.given.bags[fold.train_rows]
-    n_positive = round(float(bags.positive_shares @ bags.rows_per_bag))
+    shares = replace(block.given, bags=bags).shares
+    n_positive = round(float(shares @ bags.rows_per_bag))
     return threshold_for(scores[fold.train_rows[bags.rows_in_bags()]], n_positive)
 
 
 def _errors(block: _Block, fold: BagFold, solutions: _Solutions, scores: Floats) -> dict[str, Any]:
     bags = block.given.bags[fold.test_rows]
-    return {
-        "hard": [share_error(bags, column > 0) for column in scores.T],
-        "soft": [
-            soft_share_error(bags, log_odds(machine, column))
-            for machine, column in zip(block.machines, scores.T, strict=True)
-        ],
-        "converged": solutions.converged,
-    }
+    errors = [
+        share_errors_of(bags, column, machine, flipped=block.given.is_flipped)
+        for machine, column in zip(block.machines, scores.T, strict=True)
+    ]
+    hard, soft = zip(*errors, strict=True)
+    return {"hard": hard, "soft": soft, "converged": solutions.converged}
 
 
 def _training_part(block: _Block, fold: BagFold) -> tuple[TrainingData, NDArray[Any]]:

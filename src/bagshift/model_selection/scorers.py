@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from bagshift.bags import Bags
-from bagshift.estimators._base import log_odds
+from bagshift.estimators._base import is_flipped, is_positive, log_odds
 from bagshift.exceptions import BagError
 from bagshift.metrics import share_error, soft_share_error
 
@@ -55,8 +55,7 @@ def neg_share_error(estimator: Any, X: Any, y: Bags) -> float:
     BagError
         If a bag was cut or no row is in a bag.
     """
-    bags, decision = _decision_in_bags(estimator, X, y)
-    return -share_error(bags, decision > 0)
+    return -_errors(estimator, X, y)[0]
 
 
 def neg_soft_share_error(estimator: Any, X: Any, y: Bags) -> float:
@@ -80,8 +79,7 @@ def neg_soft_share_error(estimator: Any, X: Any, y: Bags) -> float:
     BagError
         If a bag was cut or no row is in a bag.
     """
-    bags, decision = _decision_in_bags(estimator, X, y)
-    return -soft_share_error(bags, log_odds(estimator, decision))
+    return -_errors(estimator, X, y)[1]
 
 
 def share_error_soft_ties(estimator: Any, X: Any, y: Bags) -> float:
@@ -109,10 +107,7 @@ def share_error_soft_ties(estimator: Any, X: Any, y: Bags) -> float:
     BagError
         If a bag was cut or no row is in a bag.
     """
-    bags, decision = _decision_in_bags(estimator, X, y)
-    hard = share_error(bags, decision > 0)
-    soft = soft_share_error(bags, log_odds(estimator, decision))
-    return float(combine_errors(hard, soft))
+    return float(combine_errors(*_errors(estimator, X, y)))
 
 
 def combine_errors(hard: Any, soft: Any) -> Any:
@@ -165,8 +160,33 @@ def get_bag_scorer(name: str) -> BagScorer:
     return _SCORERS[name]
 
 
-def _decision_in_bags(estimator: Any, X: Any, y: Any) -> tuple[Bags, NDArray[np.float64]]:
-    """Return the bags without other rows, and the decision value of each of their rows."""
+def share_errors_of(
+    bags: Bags, scores: NDArray[np.float64], estimator: Any, *, flipped: bool
+) -> tuple[float, float]:
+    """Return share error and soft share error of an estimator's decision values.
+
+    Parameters
+    ----------
+    bags : Bags of length n_rows
+    scores : ndarray of shape (n_rows,)
+    estimator : classifier or Pipeline
+        The one that gave the scores.
+    flipped : bool
+        Whether shares are of the class that low scores mean.
+
+    Returns
+    -------
+    tuple of float
+    """
+    log = log_odds(estimator, scores)
+    return (
+        share_error(bags, is_positive(scores, flipped=flipped)),
+        soft_share_error(bags, -log if flipped else log),
+    )
+
+
+def _errors(estimator: Any, X: Any, y: Any) -> tuple[float, float]:
+    """Return share error and soft share error over the rows in bags."""
     if not isinstance(y, Bags):
         raise TypeError(
             f"a bag scorer needs y to be a Bags, got {type(y).__name__}; make one with "
@@ -176,5 +196,5 @@ def _decision_in_bags(estimator: Any, X: Any, y: Any) -> tuple[Bags, NDArray[np.
     rows = y.rows_in_bags()
     if rows.size == 0:
         raise BagError("a bag scorer needs at least one row in a bag but y has none.")
-    decision = estimator.decision_function(_safe_indexing(X, rows))
-    return y[rows], np.asarray(decision, dtype=np.float64)
+    scores = np.asarray(estimator.decision_function(_safe_indexing(X, rows)), dtype=np.float64)
+    return share_errors_of(y[rows], scores, estimator, flipped=is_flipped(estimator, y))

@@ -126,7 +126,7 @@ def evaluate_model(
     rows = read_model_rows(
         target, saved.manifest, text_columns=(bags.bag if bags else None, label)
     )
-    is_positive = np.asarray(saved.model.decision_function(rows.X)) > 0
+    is_positive = np.asarray(saved.model.predict(rows.X)) == saved.manifest.positive
     was_fitted = np.isin(row_fingerprints(rows.X), saved.fitted_rows)
     return Evaluation(
         n_rows=len(is_positive),

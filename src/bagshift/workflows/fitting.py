@@ -18,7 +18,6 @@ from bagshift.estimators._training import read_training
 from bagshift.exceptions import TableError
 from bagshift.features import feature_pipeline
 from bagshift.fingerprints import row_fingerprints
-from bagshift.metrics import share_error
 from bagshift.model_selection import BagKFold, path_search
 from bagshift.model_selection.grids import named_grid
 from bagshift.persistence import Manifest, SavedModel
@@ -87,7 +86,7 @@ def fit_model(
     X, source = _encode(inputs, features, machine)
     fitted, settings, n_settings, held_out = _search(machine, X, inputs, source, request, progress)
     model = Pipeline([*features.steps, ("machine", fitted)])
-    error = share_error(inputs.bags, fitted.decision_function(X) > 0)
+    error = 1.0 - fitted.score(X, inputs.bags)
     outcome: dict[str, Any] = {
         "settings": settings,
         "n_settings": n_settings,
@@ -189,7 +188,7 @@ def _manifest(
     return Manifest(
         method=request.method,
         classes=classes,
-        positive=classes[1],
+        positive=_plain(machine.positive_class_),
         columns=dict(inputs.columns.kinds),
         bag_column=asked.bags.bag,
         id_column=asked.id_column,

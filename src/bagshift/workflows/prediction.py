@@ -108,7 +108,8 @@ def predict_rows(
     if names:
         probabilities = saved.model.predict_proba(rows.X)
         columns += [pl.Series(name, probabilities[:, k]) for k, name in enumerate(names)]
-    columns.append(pl.Series(DECISION, scores))
+    towards_positive = 1.0 if saved.manifest.positive == saved.manifest.classes[1] else -1.0
+    columns.append(pl.Series(DECISION, towards_positive * scores))
     if columns[0].name in {column.name for column in columns[1:]}:
         raise TableError(
             f"The id column {columns[0].name!r} has the name of a column of the result; rename it."
