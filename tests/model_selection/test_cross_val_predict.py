@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import numpy as np
+import pandas as pd
 import pytest
 from joblib import parallel_config
-from sklearn.base import clone
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.metrics import accuracy_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, KernelCenterer, StandardScaler
 
 from bagshift import TGPLM, Bags, InverseCalibrationSVM, SourceSVM, stack_domains
 from bagshift.exceptions import BagError
@@ -83,6 +86,106 @@ def test_labels_that_are_no_numbers(domains):
     )
     assert labels[0] is None
     assert set(labels[1:]) == {"yes", "no"}
+
+
+@pytest.mark.parametrize(
+    "labels", [(0, 1), (2**60, 2**60 + 1), (False, True), ("no", "yes"), (0.5, 1.5)], ids=str
+)
+def test_labels_keep_their_type_when_every_row_is_held_out(labels, domains):
+    bags = Bags.from_arrays(
+        domains.bag_ids, domains.shares, negative=labels[0], positive=labels[1]
+    )
+    source = domains.X_source, np.array(labels)[domains.y_source]
+    settings = {"cv": BagKFold(4), "method": "predict"}
+    found = bag_cross_val_predict(TGPLM(), domains.X, bags, source=source, **settings)
+    assert found.dtype == np.array(labels).dtype
+    assert set(found.tolist()) == set(labels)
+
+    Xa, ya = stack_domains(source=source, target=(domains.X, bags))
+    stacked = bag_cross_val_predict(TGPLM(), Xa, ya, **settings)
+    assert stacked[ya.target_rows()].tolist() == found.tolist()
+    as_floats = labels[0] != 2**60 and labels[0] != "no"
+    assert stacked.dtype == (float if as_floats else object)
+    assert all(np.isnan(label) if as_floats else label is None for label in stacked[ya.is_source])
+
+
+def test_predicted_numbers_suit_the_metrics_of_scikit_learn(domains):
+    Xa, ya = stack_domains(source=domains.source, target=(domains.X, domains.bags))
+    found = bag_cross_val_predict(TGPLM(), Xa, ya, method="predict")[ya.target_rows()]
+    assert accuracy_score(domains.labels, found) == np.mean(domains.labels == found)
+
+
+@pytest.mark.parametrize("machine", [TGPLM, SourceSVM, InverseCalibrationSVM])
+def test_precomputed_kernel_equals_its_function(machine, domains):
+    """On its own, stacked with the source in any order, and in a Pipeline."""
+    linear, given = machine(kernel="linear"), machine(kernel="precomputed")
+    if machine is InverseCalibrationSVM:
+        Xa, ya = domains.X, domains.bags
+    else:
+        Xa, ya = stack_domains(source=domains.source, target=(domains.X, domains.bags))
+    order = np.random.default_rng(3).permutation(len(ya))
+    Xa, ya = Xa[order], ya[order]
+    gram = Xa @ Xa.T
+    expected = bag_cross_val_predict(linear, Xa, ya, cv=4)
+    for estimator in (
+        given,
+        make_pipeline(given),
+        make_pipeline("passthrough", given),
+        make_pipeline(FunctionTransformer(), given),
+    ):
+        found = bag_cross_val_predict(estimator, gram, ya, cv=4)
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+    for kind in (pd.DataFrame, csr_matrix, list):
+        np.testing.assert_allclose(
+            bag_cross_val_predict(given, kind(gram), ya, cv=4), expected, atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("machine", [TGPLM, SourceSVM])
+def test_precomputed_kernel_with_a_source_beside_it(machine, domains):
+    rows = np.vstack([domains.X_source, domains.X])
+    gram, n_source = rows @ rows.T, len(domains.X_source)
+    found = bag_cross_val_predict(
+        machine(kernel="precomputed"),
+        gram[n_source:],
+        domains.bags,
+        source=(gram[:n_source], domains.y_source),
+        cv=4,
+    )
+    expected = bag_cross_val_predict(
+        machine(kernel="linear"), domains.X, domains.bags, source=domains.source, cv=4
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    with pytest.raises(ValueError, match="stack_domains"):
+        bag_cross_val_predict(
+            machine(kernel="precomputed"),
+            gram[n_source:, n_source:],
+            domains.bags,
+            source=(gram[:n_source], domains.y_source),
+        )
+
+
+def test_pipeline_whose_step_centres_or_makes_the_kernel(domains):
+    given, cv = InverseCalibrationSVM(kernel="precomputed"), BagKFold(4)
+    centred = bag_cross_val_predict(
+        make_pipeline(KernelCenterer(), given), domains.X @ domains.X.T, domains.bags, cv=cv
+    )
+    made = bag_cross_val_predict(
+        make_pipeline(StandardScaler(with_std=False), _LinearKernel(), given),
+        domains.X,
+        domains.bags,
+        cv=cv,
+    )
+    np.testing.assert_allclose(centred, made, atol=1e-9)
+
+
+class _LinearKernel(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        self.X_ = X
+        return self
+
+    def transform(self, X):
+        return X @ self.X_.T
 
 
 def test_pipeline_on_stacked_domains(domains):

@@ -8,7 +8,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bagshift import TGPLM, Bags, InverseCalibrationSVM, SourceSVM, stack_domains
-from bagshift.exceptions import BagError
+from bagshift.exceptions import BagError, KernelMemoryError
+from bagshift.kernels import _memory
 from bagshift.model_selection import (
     BagKFold,
     BagShuffleSplit,
@@ -168,6 +169,71 @@ def test_precomputed_kernel_equals_its_function(domains):
         )
 
 
+@pytest.mark.parametrize("machine", [TGPLM, SourceSVM, InverseCalibrationSVM])
+def test_precomputed_kernel_of_stacked_domains_agrees_with_grid_search(machine, domains):
+    """Rows of both domains in any order; scikit-learn slices rows and columns of the kernel."""
+    if machine is InverseCalibrationSVM:
+        Xa, ya = domains.X, domains.bags
+    else:
+        Xa, ya = stack_domains(source=domains.source, target=(domains.X, domains.bags))
+    order = np.random.default_rng(3).permutation(len(ya))
+    Xa, ya = Xa[order], ya[order]
+    grid = {"C_target": [0.5, 4.0], "coupling": [0.1, 1.0]}
+    if machine is not TGPLM:
+        grid = {"C": [0.1, 1.0, 4.0]}
+    given, cv = machine(kernel="precomputed", tol=TOL), BagKFold(4)
+    found = path_search(given, Xa @ Xa.T, ya, grid=grid, cv=cv)
+    assert_same_search(found, grid_search(given, grid, cv, Xa @ Xa.T, ya))
+    linear = path_search(machine(kernel="linear", tol=TOL), Xa, ya, grid=grid, cv=cv)
+    np.testing.assert_allclose(
+        [entry["score"] for entry in found.table],
+        [entry["score"] for entry in linear.table],
+        atol=1e-9,
+    )
+
+
+def test_order_of_rows_in_given_splits_does_not_matter(domains):
+    cv = BagKFold(4)
+    splits = list(cv.split(domains.X, domains.bags))
+    rng = np.random.default_rng(0)
+    shuffled = [(rng.permutation(train), rng.permutation(test)) for train, test in splits]
+    masks = [tuple(np.isin(np.arange(len(domains.X)), rows) for rows in split) for split in splits]
+
+    def table(cv):
+        search = path_search(
+            TGPLM(), domains.X, domains.bags, source=domains.source, grid=grid, cv=cv
+        )
+        return search.table
+
+    grid = {"coupling": [0.1, 1.0]}
+    assert table(cv) == table(shuffled) == table(masks) == table(iter(splits))
+
+
+def test_grid_without_parameters_scores_the_estimator_as_it_is(domains):
+    search = path_search(InverseCalibrationSVM(), domains.X, domains.bags, grid={})
+    assert [entry["params"] for entry in search.table] == [{}]
+
+
+def test_copies_of_running_folds_are_counted_before_the_search(domains, monkeypatch):
+    gram = (len(domains.X_source) + len(domains.shares)) ** 2 * 8
+    monkeypatch.setattr(_memory, "SMALL", 0)
+
+    def search(free, **settings):
+        monkeypatch.setattr(_memory, "free_memory", lambda: free)
+        grid = {"coupling": [1.0]}
+        path_search(
+            TGPLM(), domains.X, domains.bags, source=domains.source, grid=grid, cv=4, **settings
+        )
+
+    search(2 * gram)
+    with pytest.raises(KernelMemoryError, match="a copy for 1 fold at a time"):
+        search(2 * gram - 1)
+    with pytest.raises(KernelMemoryError, match="lower n_jobs or search on a sample"):
+        search(3 * gram - 1, n_jobs=2)
+    with pytest.raises(KernelMemoryError, match="4 folds at a time"):
+        search(5 * gram - 1, n_jobs=8)
+
+
 def test_pipeline_fits_its_transformers_once_on_all_rows(domains):
     stretch = np.array([1.0, 10.0, 0.1, 3.0])
     source = domains.X_source * stretch, domains.y_source
@@ -274,6 +340,7 @@ def test_unconverged_settings_are_told(domains):
         ({"grid": "huge"}, ValueError, r"grid must be one of \['full', 'quick'\] or a dict"),
         ({"grid": {"C_target": [-1.0]}}, ValueError, "C_target"),
         ({"grid": {"colour": [1]}}, ValueError, "colour"),
+        ({"grid": []}, ValueError, "grid is empty"),
         ({"cv": KFold(4)}, BagError, "BagKFold"),
         ({"cv": 40}, BagError, "at least 40 bags"),
         ({"cv": []}, BagError, "no bag at all"),

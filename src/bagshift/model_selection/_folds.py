@@ -1,31 +1,36 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Folds of whole bags, in the numbering of the target rows."""
+"""Which bags are held out: what `cv` may be, and the rows of every fold."""
 
-from collections.abc import Iterator
+import numbers
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_consistent_length
 
+from bagshift._bags.indexing import invert, row_numbers
 from bagshift.bags import Bags
-from bagshift.exceptions import BagError
+from bagshift.exceptions import BagError, name_bags
+from bagshift.model_selection.splitters import BagKFold, LeaveOneBagOut, RepeatedBagKFold
 
 Rows = NDArray[np.int64]
+Split = tuple[Rows, Rows]
 
 
 @dataclass(frozen=True)
 class BagFold:
-    """One split of the bags.
+    """One split of the bags, in the numbering of the target rows.
 
     Attributes
     ----------
     train_rows : ndarray of shape (n_train,)
-        Target rows trained on: those of the training bags and those in no bag.
+        Target rows trained on, ascending: those of the training bags and those in no bag.
     train_bags : ndarray of shape (n_train_bags,)
         Positions of the training bags in the bag table, ascending.
     test_rows : ndarray of shape (n_test,)
-        Target rows of the held-out bags.
+        Target rows of the held-out bags, ascending.
     """
 
     train_rows: Rows
@@ -33,52 +38,183 @@ class BagFold:
     test_rows: Rows
 
 
-def bag_folds(cv: Any, X: Any, y: Bags) -> list[BagFold]:
-    """Return the folds of a splitter.
+# What cv may be ---------------------------------------------------------------------------
+
+
+def single_bag_cv(bags: Bags) -> BagKFold | LeaveOneBagOut:
+    """Return a splitter that holds out every bag once.
 
     Parameters
     ----------
-    cv : splitter or iterable of (train, test) row indices
+    bags : Bags
+
+    Returns
+    -------
+    BagKFold or LeaveOneBagOut
+        Ten shuffled folds with a fixed seed; leave-one-bag-out below ten bags.
+    """
+    return LeaveOneBagOut() if bags.n_bags < 10 else _shuffled_folds(10)
+
+
+def default_bag_cv(bags: Bags) -> BagKFold | LeaveOneBagOut | RepeatedBagKFold:
+    """Return the splitter by which parameters are chosen unless told otherwise.
+
+    Parameters
+    ----------
+    bags : Bags
+
+    Returns
+    -------
+    splitter
+        Ten shuffled folds with a fixed seed, three times over below thirty bags;
+        leave-one-bag-out below ten.
+    """
+    if 10 <= bags.n_bags < 30:
+        return RepeatedBagKFold(10, n_repeats=3, random_state=0)
+    return single_bag_cv(bags)
+
+
+def resolve_cv(cv: Any, default: Any) -> Any:
+    """Turn the argument `cv` into a splitter or a list of splits.
+
+    Parameters
+    ----------
+    cv : splitter, int, iterable of (train, test) or None
+        A number is that of shuffled folds with a fixed seed.
+    default : splitter
+        Taken when `cv` is None.
+
+    Returns
+    -------
+    splitter or list
+
+    Raises
+    ------
+    TypeError
+        If `cv` is something else.
+    """
+    if cv is None:
+        return default
+    if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
+        return _shuffled_folds(int(cv))
+    if hasattr(cv, "split") and not isinstance(cv, str | bytes | type):
+        return cv
+    if isinstance(cv, Iterable) and not isinstance(cv, str | bytes | type):
+        return list(cv)
+    raise TypeError(
+        "cv must be a splitter such as BagKFold(5), a number of folds or a list of (train, test) "
+        f"row numbers; got {cv!r}."
+    )
+
+
+def _shuffled_folds(n_splits: int) -> BagKFold:
+    return BagKFold(n_splits, shuffle=True, random_state=0)
+
+
+# Rows of the folds ------------------------------------------------------------------------
+
+
+def bag_splits(cv: Any, X: Any, y: Bags) -> list[Split]:
+    """Return the training rows and held-out rows of every fold, checked.
+
+    Parameters
+    ----------
+    cv : splitter or list of (train, test)
+        From :func:`resolve_cv`.
     X : array-like of shape (n_rows, n_features)
     y : Bags of length n_rows
         May hold source rows.
 
     Returns
     -------
-    list of BagFold
+    list of (train, test)
+        Ascending row numbers.
 
     Raises
     ------
     BagError
-        If a bag is cut, or nothing is held out.
+        If a bag is cut, trained on in the fold that holds it out, or nothing is held out.
     ValueError
-        If a row in no bag is held out or left out of training.
+        If a row in no bag is held out or left out of training, or a split is no pair of sets of
+        rows.
     """
-    folds = list(_read_folds(cv.split(X, y) if hasattr(cv, "split") else cv, y))
-    if not folds:
+    check_consistent_length(X, y)
+    pairs = cv.split(X, y) if hasattr(cv, "split") else cv
+    splits = [_read_split(pair, len(y)) for pair in pairs]
+    if not splits:
         raise BagError("cv holds out no bag at all.")
-    return folds
-
-
-def _read_folds(splits: Any, y: Bags) -> Iterator[BagFold]:
-    target_rows = y.target_rows()
-    number_in_target = np.full(len(y), -1)
-    number_in_target[target_rows] = np.arange(len(target_rows))
-    in_no_bag = np.flatnonzero(y.bag_index < 0)
     for train, test in splits:
-        y[train].check_whole()
-        y[test].check_whole()
-        if len(test) == 0:
-            raise BagError("a fold of cv holds out no bag.")
-        if not np.isin(in_no_bag, train).all():
-            raise ValueError(
-                "cv must keep source rows and rows in no bag in every training set; use BagKFold "
-                "or another splitter of bagshift."
-            )
-        train_bags = np.unique(y.bag_index[train])
-        rows = number_in_target[train]
-        yield BagFold(
-            train_rows=rows[rows >= 0],
-            train_bags=train_bags[train_bags >= 0],
+        _check_split(train, test, y)
+    return splits
+
+
+def bag_folds(splits: list[Split], y: Bags) -> list[BagFold]:
+    """Return splits in the numbering of the target rows.
+
+    Parameters
+    ----------
+    splits : list of (train, test)
+        From :func:`bag_splits`.
+    y : Bags of length n_rows
+        May hold source rows.
+
+    Returns
+    -------
+    list of BagFold
+    """
+    number_in_target = invert(y.target_rows(), len(y))
+    return [
+        BagFold(
+            train_rows=number_in_target[train[~y.is_source[train]]],
+            train_bags=_bags_of(train, y),
             test_rows=number_in_target[test],
         )
+        for train, test in splits
+    ]
+
+
+def _read_split(pair: Any, n_rows: int) -> Split:
+    try:
+        train, test = (_ascending(rows, n_rows) for rows in pair)
+    except (TypeError, ValueError, IndexError) as error:
+        raise ValueError(
+            "cv must give pairs (train, test) of row numbers, each row at most once, or of masks "
+            f"over the {n_rows:,} rows of X."
+        ) from error
+    return train, test
+
+
+def _ascending(rows: Any, n_rows: int) -> Rows:
+    """Turn row numbers, a mask or a slice into distinct ascending row numbers."""
+    numbers = row_numbers(rows if isinstance(rows, slice) else np.asarray(rows), n_rows)
+    distinct = np.unique(numbers)
+    if len(distinct) < len(numbers):
+        raise ValueError("a row comes twice")
+    return distinct
+
+
+def _check_split(train: Rows, test: Rows, y: Bags) -> None:
+    y[train].check_whole()
+    y[test].check_whole()
+    if len(train) == 0:
+        raise BagError("a fold of cv trains on no row.")
+    if len(test) == 0:
+        raise BagError("a fold of cv holds out no bag.")
+    in_no_bag = np.flatnonzero(y.bag_index < 0)
+    if np.isin(in_no_bag, test).any() or not np.isin(in_no_bag, train).all():
+        raise ValueError(
+            "cv must keep source rows and rows in no bag in every training set and hold out none "
+            "of them; use BagKFold or another splitter of bagshift."
+        )
+    leaked = np.intersect1d(_bags_of(train, y), _bags_of(test, y))
+    if leaked.size:
+        raise BagError(
+            f"cv trains on {name_bags(y.ids[leaked])} in the same fold that holds them out; use "
+            "BagKFold or another splitter of bagshift."
+        )
+
+
+def _bags_of(rows: Rows, y: Bags) -> Rows:
+    """Return the positions of the bags of rows, ascending."""
+    positions = np.unique(y.bag_index[rows])
+    return positions[positions >= 0]

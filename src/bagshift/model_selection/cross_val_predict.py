@@ -5,16 +5,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
 from bagshift.bags import Bags
-from bagshift.exceptions import BagError
-from bagshift.model_selection.splitters import BagKFold, LeaveOneBagOut, RepeatedBagKFold
+from bagshift.model_selection._folds import bag_splits, resolve_cv, single_bag_cv
+
+Rows = NDArray[np.int64]
 
 _METHODS = ("decision_function", "predict_proba", "predict")
+# Kernels computed in single precision are symmetric to this fraction of their largest entry.
+_ASYMMETRY = 1e-5
 
 
 def bag_cross_val_predict(
@@ -34,14 +38,19 @@ def bag_cross_val_predict(
     estimator : classifier
         Any machine of this package, or a Pipeline that ends in one; it is cloned, not changed.
     X : array-like of shape (n_rows, n_features)
-        Target rows; source rows too when `y` comes from :func:`~bagshift.stack_domains`.
+        Target rows; source rows too when `y` comes from :func:`~bagshift.stack_domains`. Of a
+        precomputed kernel the columns are split with the rows; they are the rows of `X`, after
+        those of `source` when that is given. A Pipeline that ends in such a machine gets that
+        matrix, which is symmetric, or features that its steps make the kernel from.
     y : Bags of length n_rows
         The bag of every row.
     source : tuple (X, y) or (X, y, sample_weight), default=None
-        Labelled source rows, given to every fit unchanged.
-    cv : splitter, default=None
+        Labelled source rows, given to every fit whole.
+    cv : splitter, int or iterable of (train, test), default=None
         How bags are held out; ``BagKFold(10, shuffle=True, random_state=0)`` when None, or
-        :class:`~bagshift.model_selection.LeaveOneBagOut` when there are fewer than ten bags.
+        :class:`~bagshift.model_selection.LeaveOneBagOut` when there are fewer than ten bags. A
+        number is that of the folds. Rows in no bag (source rows too) must be in every training
+        set.
     method : {"decision_function", "predict_proba", "predict"}, default="decision_function"
         What to call on the held-out rows.
     n_jobs : int or None, default=None
@@ -51,19 +60,23 @@ def bag_cross_val_predict(
     -------
     ndarray of shape (n_rows,) or (n_rows, n_classes)
         In the order of `X`. Rows in no held-out bag (source rows, unlabelled rows, rows with a
-        known label, and bags that `cv` never holds out) are NaN; ``method="predict"`` with
-        labels that are not numbers gives an object array with None there. Rows held out more
-        than once get the mean of their predictions.
+        known label, and bags that `cv` never holds out) are NaN. Rows held out more than once
+        get the mean of their predictions. Labels of ``method="predict"`` keep their type when
+        every row is held out; else numbers become float64 with NaN for the other rows, as
+        scikit-learn's metrics can read, and labels that float64 cannot hold exactly (strings,
+        whole numbers beyond 2**53) become objects with None.
 
     Raises
     ------
     TypeError
-        If `y` is not a :class:`~bagshift.Bags`.
+        If `y` is not a :class:`~bagshift.Bags`, or `cv` is of another kind.
     ValueError
-        If `method` is unknown, if ``method="predict"`` meets a row held out twice, or if
-        `source` is given to a Pipeline, whose steps would not transform it.
+        If `method` is unknown, if ``method="predict"`` meets a row held out twice, if `source`
+        is given to a Pipeline, whose steps would not transform it, if a precomputed kernel has
+        not one column for each row, or if a fold tests on rows in no bag or does not train on
+        them.
     BagError
-        If there are too few bags or one was cut.
+        If there are too few bags, or a fold cuts one or trains on one that it holds out.
 
     Examples
     --------
@@ -83,17 +96,19 @@ def bag_cross_val_predict(
     if method not in _METHODS:
         raise ValueError(f"method must be one of {list(_METHODS)}; got {method!r}.")
     require_fit_arguments(estimator, y, source)
-    splitter = single_bag_cv(y) if cv is None else cv
-    folds = list(splitter.split(X, y))
+    splits = bag_splits(resolve_cv(cv, single_bag_cv(y)), X, y)
+    X_is_kernel = _is_kernel(estimator, X)
+    if X_is_kernel:
+        _check_kernel_columns(X, source)
     predictions = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_and_predict)(estimator, X, y, source, train, test, method)
-        for train, test in folds
+        delayed(_fit_and_predict)(estimator, X, y, source, train, test, method, X_is_kernel)
+        for train, test in splits
     )
-    return _gather([test for _, test in folds], predictions, len(y), method)
+    return _gather([test for _, test in splits], predictions, len(y), method)
 
 
 def require_fit_arguments(estimator: Any, y: Any, source: Any) -> None:
-    """Refuse a `y` that is not a Bags, and a `source` that a Pipeline could not transform.
+    """Refuse a `y` that is not a Bags, and a `source` that cannot be given to the estimator.
 
     Parameters
     ----------
@@ -106,11 +121,15 @@ def require_fit_arguments(estimator: Any, y: Any, source: Any) -> None:
     TypeError
         If `y` is not a :class:`~bagshift.Bags`.
     ValueError
-        If `estimator` is a Pipeline and `source` is given.
+        If `source` is no tuple of two or three, or is given to a Pipeline.
     """
     if not isinstance(y, Bags):
         raise TypeError(
             f"y must be a Bags, got {type(y).__name__}; make one with Bags.from_arrays."
+        )
+    if source is not None and not (isinstance(source, tuple) and len(source) in (2, 3)):
+        raise ValueError(
+            "source must be a tuple (X, y) or (X, y, sample_weight) of labelled rows."
         )
     if source is not None and isinstance(estimator, Pipeline):
         raise ValueError(
@@ -119,39 +138,50 @@ def require_fit_arguments(estimator: Any, y: Any, source: Any) -> None:
         )
 
 
-def single_bag_cv(bags: Bags) -> BagKFold | LeaveOneBagOut:
-    """Return a splitter that holds out every bag once.
-
-    Parameters
-    ----------
-    bags : Bags
-
-    Returns
-    -------
-    BagKFold or LeaveOneBagOut
-        Ten shuffled folds with a fixed seed; leave-one-bag-out below ten bags.
-    """
-    if bags.n_bags < 10:
-        return LeaveOneBagOut()
-    return BagKFold(10, shuffle=True, random_state=0)
+# Precomputed kernels -----------------------------------------------------------------------
 
 
-def default_bag_cv(bags: Bags) -> BagKFold | LeaveOneBagOut | RepeatedBagKFold:
-    """Return the splitter by which parameters are chosen unless told otherwise.
+def _is_kernel(estimator: Any, X: Any) -> bool:
+    """Say whether `X` is a kernel matrix, whose columns are rows and are split with them."""
+    if get_tags(estimator).input_tags.pairwise:
+        return True
+    # The steps of a Pipeline may make the kernel from features; else X is that kernel itself.
+    ends_in_kernel = (
+        isinstance(estimator, Pipeline) and get_tags(estimator.steps[-1][1]).input_tags.pairwise
+    )
+    return ends_in_kernel and _is_symmetric(X)
 
-    Parameters
-    ----------
-    bags : Bags
 
-    Returns
-    -------
-    splitter
-        Ten shuffled folds with a fixed seed, three times over below thirty bags;
-        leave-one-bag-out below ten.
-    """
-    if 10 <= bags.n_bags < 30:
-        return RepeatedBagKFold(10, n_repeats=3, random_state=0)
-    return single_bag_cv(bags)
+def _is_symmetric(X: Any) -> bool:
+    matrix = X if issparse(X) else np.asarray(X)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        return False
+    return bool(abs(matrix - matrix.T).max() <= _ASYMMETRY * abs(matrix).max())
+
+
+def _check_kernel_columns(X: Any, source: Any) -> None:
+    parts = [X] if source is None else [source[0], X]
+    n_rows = sum(np.shape(part)[0] for part in parts)
+    for part in parts:
+        if np.shape(part)[1] != n_rows:
+            raise ValueError(
+                f"a precomputed kernel needs one column for each of the {n_rows:,} rows, source "
+                f"rows first, but has {np.shape(part)[1]:,} columns; put both domains into X and "
+                "y with stack_domains if their rows are mixed."
+            )
+
+
+def _kernel_columns(source: Any, train: Rows) -> Rows:
+    """Return the columns of the rows trained on: all of the source, and `train` after them."""
+    n_source = 0 if source is None else np.shape(source[0])[0]
+    return np.concatenate([np.arange(n_source), n_source + train])
+
+
+def _take_columns(X: Any, columns: Rows) -> Any:
+    return _safe_indexing(X if hasattr(X, "shape") else np.asarray(X), columns, axis=1)
+
+
+# Folds -------------------------------------------------------------------------------------
 
 
 def _fit_and_predict(
@@ -159,10 +189,16 @@ def _fit_and_predict(
     X: Any,
     y: Bags,
     source: tuple[Any, ...] | None,
-    train: NDArray[np.int64],
-    test: NDArray[np.int64],
+    train: Rows,
+    test: Rows,
     method: str,
+    X_is_kernel: bool,
 ) -> NDArray[Any]:
+    if X_is_kernel:
+        columns = _kernel_columns(source, train)
+        X = _take_columns(X, columns)
+        if source is not None:
+            source = (_take_columns(source[0], columns), *source[1:])
     fit_params = {} if source is None else {"source": source}
     model = clone(estimator).fit(_safe_indexing(X, train), y[train], **fit_params)
     return np.asarray(getattr(model, method)(_safe_indexing(X, test)))
@@ -193,10 +229,18 @@ def _gather_labels(
             'no mean; use method="decision_function".'
         )
     rows, labels = np.concatenate(tests), np.concatenate(predictions)
-    if rows.size == 0:
-        raise BagError("cv held out no bag.")
-    is_number = np.issubdtype(labels.dtype, np.number) or labels.dtype == bool
-    missing = np.nan if is_number else None
-    gathered = np.full(times_held_out.size, missing, dtype=float if is_number else object)
+    if times_held_out.all():
+        gathered = np.empty(times_held_out.size, dtype=labels.dtype)
+    elif _are_exact_floats(labels):
+        gathered = np.full(times_held_out.size, np.nan)
+    else:
+        gathered = np.full(times_held_out.size, None)
     gathered[rows] = labels
     return gathered
+
+
+def _are_exact_floats(labels: NDArray[Any]) -> bool:
+    """Say whether labels are numbers that float64 tells apart; Python compares them exactly."""
+    if labels.dtype.kind not in "biuf":
+        return False
+    return all(float(label) == label for label in np.unique(labels).tolist())

@@ -7,12 +7,12 @@ limits: a share error of zero does not make the rows right, since any exchange o
 bag has the same error; and it is sound only if bags are exchangeable.
 """
 
-import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
@@ -22,12 +22,19 @@ from bagshift.bags import Bags
 from bagshift.estimators._coupled import CoupledMachine
 from bagshift.estimators._training import TrainingData, read_training
 from bagshift.exceptions import BagError
-from bagshift.model_selection._folds import BagFold, bag_folds
+from bagshift.kernels import require_memory
+from bagshift.kernels._tiles import kernel_dtype
+from bagshift.model_selection._folds import (
+    BagFold,
+    bag_folds,
+    bag_splits,
+    default_bag_cv,
+    resolve_cv,
+)
 from bagshift.model_selection._path_engine import FoldErrors, Progress, cross_validate_settings
-from bagshift.model_selection.cross_val_predict import default_bag_cv, require_fit_arguments
+from bagshift.model_selection.cross_val_predict import require_fit_arguments
 from bagshift.model_selection.grids import named_grid
 from bagshift.model_selection.scorers import combine_errors
-from bagshift.model_selection.splitters import BagKFold
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,7 @@ def path_search(
     bags: Bags,
     *,
     source: tuple[Any, ...] | None = None,
-    grid: str | Mapping[str, Any] = "quick",
+    grid: str | Mapping[str, Any] | Sequence[Mapping[str, Any]] = "quick",
     cv: Any = None,
     progress: Progress | None = None,
     n_jobs: int | None = None,
@@ -87,17 +94,18 @@ def path_search(
         The bags of the rows, at least two.
     source : tuple (X, y) or (X, y, sample_weight), default=None
         Labelled source rows.
-    grid : {"quick", "full"} or dict of str to list, default="quick"
+    grid : {"quick", "full"}, dict of str to list, or list of such, default="quick"
         Values to try, as for ``ParameterGrid``. The named grids are in units that mean the same
         at any number of rows and any feature scale: costs are such that C times the number of
         rows (`C_source`, C of SourceSVM) or bags (`C_target`, C of InverseCalibrationSVM) times
         the mean diagonal of the kernel is constant, RBF widths are multiples of gamma "scale";
         `best_params` and `table` hold the resulting C and gamma. "quick" has 3 widths x 2
         `C_source` x 3 `C_target` x 5 couplings (no widths unless the kernel is RBF), "full" about
-        ten times as many settings.
+        ten times as many settings. ``{}`` scores the estimator as it is.
     cv : splitter, int or iterable of (train, test), default=None
         How bags are held out; None: ``BagKFold(10)`` with a fixed shuffle, repeated three times
-        below thirty bags, and leave-one-bag-out below ten. A number is that of the folds.
+        below thirty bags, and leave-one-bag-out below ten. A number is that of the folds. Rows
+        in no bag (source rows too) must be in every training set.
     progress : callable, default=None
         Called as ``progress(done, total)`` whenever a fold of a kernel is finished.
     n_jobs : int or None, default=None
@@ -111,13 +119,14 @@ def path_search(
     Raises
     ------
     TypeError
-        If `bags` is not a :class:`~bagshift.Bags` or `estimator` is of another kind.
+        If `bags` is not a :class:`~bagshift.Bags`, or `estimator` or `cv` is of another kind.
     ValueError
-        If `grid` is empty, or names parameters that the estimator does not have.
+        If `grid` is empty or names parameters that the estimator does not have, or if a fold
+        tests on rows in no bag or does not train on them.
     BagError
-        If there are fewer than two bags, or a fold cuts one.
+        If there are fewer than two bags, or a fold cuts one or trains on one that it holds out.
     KernelMemoryError
-        If a kernel matrix would not fit in memory.
+        If the kernel matrix and the copies of running folds would not fit in memory.
 
     See Also
     --------
@@ -130,7 +139,8 @@ def path_search(
     leaks; with `GridSearchCV` they would be refitted, and scores differ slightly. Likewise
     ``gamma="scale"`` and ``gamma="paper"`` are resolved once on all rows.
 
-    Memory is that of twice the kernel matrix of source rows and bags.
+    Memory is at most that of the kernel matrix of source rows and bags, and once more for every
+    fold running at the same time; it is asked for before the search begins.
 
     Examples
     --------
@@ -160,8 +170,9 @@ def path_search(
     features = _transform(estimator, X, bags)
     given = read_training(clone(machine), features, bags, source=source)
     settings = _settings(grid, machine, prefix, given)
-    splitter = _resolve_cv(cv, bags)
-    folds = bag_folds(splitter, X, bags)
+    splitter = resolve_cv(cv, default_bag_cv(bags))
+    folds = bag_folds(bag_splits(splitter, X, bags), bags)
+    _require_memory(machine._select(given), len(folds), n_jobs)
     errors = cross_validate_settings(
         _machines(machine, settings), given, folds, n_jobs=n_jobs, progress=progress
     )
@@ -202,11 +213,20 @@ def _transform(estimator: Any, X: Any, bags: Bags) -> Any:
 
 
 def _settings(
-    grid: str | Mapping[str, Any], machine: CoupledMachine, prefix: str, given: TrainingData
+    grid: str | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    machine: CoupledMachine,
+    prefix: str,
+    given: TrainingData,
 ) -> list[dict[str, Any]]:
     if isinstance(grid, str):
         return list(ParameterGrid(named_grid(grid, machine, machine._select(given))))
-    return [_without_prefix(setting, prefix) for setting in ParameterGrid(grid)]
+    settings = list(ParameterGrid(grid))
+    if not settings:
+        raise ValueError(
+            "grid is empty; name parameters and their values, or give {} to score the estimator "
+            "as it is."
+        )
+    return [_without_prefix(setting, prefix) for setting in settings]
 
 
 def _without_prefix(setting: dict[str, Any], prefix: str) -> dict[str, Any]:
@@ -228,12 +248,21 @@ def _machines(machine: CoupledMachine, settings: list[dict[str, Any]]) -> list[C
     return machines
 
 
-def _resolve_cv(cv: Any, bags: Bags) -> Any:
-    if cv is None:
-        return default_bag_cv(bags)
-    if isinstance(cv, numbers.Integral):
-        return BagKFold(int(cv), shuffle=True, random_state=0)
-    return cv if hasattr(cv, "split") else list(cv)
+def _require_memory(data: TrainingData, n_folds: int, n_jobs: int | None) -> None:
+    """Refuse a search whose kernel matrix, copied in part by every running fold, does not fit."""
+    if data.bags.n_bags == 0:
+        return  # one solution serves all folds; the matrix itself is checked where it is made
+    n_running = min(effective_n_jobs(n_jobs), n_folds)
+    itemsize = kernel_dtype(data.X_source, data.X_target).itemsize
+    ways_out = ["lower n_jobs"] if n_running > 1 else []
+    ways_out += ["search on a sample of the rows"]
+    ways_out += ["use float32 features"] if itemsize > 4 else []
+    require_memory(
+        (1 + n_running) * (data.n_source + data.n_target_units) ** 2 * itemsize,
+        f"A kernel matrix over {data.n_source:,} source rows and {data.n_target_units:,} bags "
+        f"with a copy for {n_running:,} fold{'' if n_running == 1 else 's'} at a time",
+        " or ".join(ways_out),
+    )
 
 
 def _describe(splitter: Any, folds: list[BagFold], bags: Bags) -> str:
