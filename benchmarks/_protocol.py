@@ -6,7 +6,7 @@ of equal size with exact shares (the *bagged* rows), and keeps other target rows
 *fresh* rows). Target labels make the shares and score the result; nothing else sees them.
 
 The data are third-party files outside the repository: in ``../shared/data`` beside it, or where
-the environment variable BAGSHIFT_DATA points.
+the environment variable BAGSHIFT_DATA points. Only the rotated digits come with scikit-learn.
 """
 
 import importlib.util
@@ -25,6 +25,8 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from bagshift.datasets import rotated_digits
+
 MAX_SOURCE_ROWS = 600
 MAX_FRESH_ROWS = 1500
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -37,8 +39,9 @@ class Task:
     Attributes
     ----------
     name : str
-    kind : {"text", "table", "pixels"}
+    kind : {"text", "table", "pixels", "digits"}
         Which features are made of the raw columns; text gets the linear kernel, others RBF.
+        Digits are drawn anew, upright and rotated, and read from no file.
     read : callable
         From the loader module to ``(X_source, y_source, X_target, y_target)``.
     """
@@ -82,6 +85,10 @@ def _newsgroups(pair: str) -> Callable[[ModuleType], tuple[Any, ...]]:
     return lambda loader: loader.news20_pair(loader.load("news20_words.npz"), pair)[:4]
 
 
+def _no_file(loader: ModuleType) -> tuple[Any, ...]:
+    return ()
+
+
 TASKS = {
     task.name: task
     for task in [
@@ -94,6 +101,7 @@ TASKS = {
         Task("r2l/probe", "table", _between("kdd99_intrusion.npz", "r2l", "probe")),
         Task("pie 30", "pixels", _between("pie_1_vs_35.npz", "rot0", "rot30")),
         Task("pie 50", "pixels", _between("pie_1_vs_35.npz", "rot0", "rot50")),
+        Task("digits 50", "digits", _no_file),
     ]
 }
 
@@ -116,6 +124,8 @@ def load_task(task: Task, folder: Path) -> tuple[Any, ...]:
 
 def make_draw(kind: str, raw: tuple[Any, ...], bag_size: int, seed: int) -> Draw:
     """Return draw number `seed` of a task read by :func:`load_task`."""
+    if kind == "digits":
+        return _draw_digits(bag_size, seed)
     X_source, y_source, X_target, y_target = raw
     rng = np.random.default_rng(seed)
     source = rng.permutation(len(y_source))[:MAX_SOURCE_ROWS]
@@ -133,6 +143,21 @@ def make_draw(kind: str, raw: tuple[Any, ...], bag_size: int, seed: int) -> Draw
         shares=is_positive.mean(axis=1),
         X_fresh=features[2],
         y_fresh=y_target[fresh],
+    )
+
+
+def _draw_digits(bag_size: int, seed: int) -> Draw:
+    """3 against 8: 120 upright images, and others turned by 50 degrees."""
+    digits = rotated_digits(50.0, (3, 8), seed, n_source=120, bag_size=bag_size)
+    return Draw(
+        X_source=digits.X_source,
+        y_source=2 * digits.y_source - 1,
+        X_bagged=digits.X_bagged,
+        y_bagged=2 * digits.y_bagged - 1,
+        bag_ids=digits.bag_ids,
+        shares=np.array([digits.shares[bag] for bag in range(len(digits.shares))]),
+        X_fresh=digits.X_fresh,
+        y_fresh=2 * digits.y_fresh - 1,
     )
 
 

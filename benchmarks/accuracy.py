@@ -38,7 +38,7 @@ from threadpoolctl import threadpool_limits
 from bagshift import TGPLM, Bags, InverseCalibrationSVM
 from bagshift.model_selection import path_search
 
-DEFAULT_TASKS = ["orgs/people", "comp/sci", "dos/r2l", "pie 30", "pie 50"]
+DEFAULT_TASKS = ["orgs/people", "comp/sci", "dos/r2l", "pie 30", "pie 50", "digits 50"]
 BAR_POINTS = 2.5
 FLOOR, CEILING = "source-svm", "ceiling"
 
