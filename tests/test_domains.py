@@ -155,6 +155,11 @@ GOOD = {"source": (X_SOURCE, LABELS), "target": (X_TARGET, None)}
         ({"source": (X_SOURCE, Bags.unlabelled(5))}, BagError, "not Bags"),
         ({"source": (X_SOURCE[:, 1:], LABELS)}, TableError, "2 columns but target has 3"),
         ({"source": (X_SOURCE[:, 0], LABELS)}, TableError, r"X of source .* \(rows, columns\)"),
+        (
+            {"source": ([[1.0], [1.0, 2.0]], [0, 1])},
+            TableError,
+            r"X of source .* \(rows, columns\)",
+        ),
         ({"target": (X_TARGET, Bags.unlabelled(6))}, TableError, "target has 7 rows but 6 rows"),
         ({"target": (X_TARGET, [0] * 7)}, BagError, "not list"),
         ({"target": (X_TARGET, Bags.for_source([0] * 7))}, BagError, "hold source rows already"),
@@ -164,6 +169,75 @@ GOOD = {"source": (X_SOURCE, LABELS), "target": (X_TARGET, None)}
 def test_refusals(given, error, part):
     with pytest.raises(error, match=part):
         stack_domains(**GOOD | given)
+
+
+@pytest.mark.parametrize(
+    ("in_source", "in_target"),
+    [
+        (["x"], [1.0]),
+        ([1.0], ["x"]),
+        (np.array(["2020-01-01"], "datetime64[ns]"), [1.0]),
+        (np.array([1], "timedelta64[ns]"), [1.0]),
+        (np.array(["2020-01-01"], "datetime64[ns]"), ["x"]),
+    ],
+    ids=["text", "text in target", "dates", "durations", "dates and text"],
+)
+@pytest.mark.parametrize(
+    ("make", "column"),
+    [
+        (lambda values: pd.DataFrame({"age": values}), "'age'"),
+        (lambda values: pl.DataFrame({"age": values}), "'age'"),
+        (lambda values: np.array(values)[:, None], "0"),
+        (lambda values: pd.Series(values).astype(object).to_numpy()[:, None], "0"),
+    ],
+    ids=["pandas", "polars", "array", "object array"],
+)
+def test_columns_of_different_kinds(make, column, in_source, in_target):
+    with pytest.raises(
+        TableError, match=rf"column {column} holds \w+ in source but \w+ in target"
+    ):
+        stack_domains(source=(make(in_source), [0]), target=(make(in_target), None))
+
+
+def test_columns_of_one_kind():
+    """Missing entries, categories and the width of numbers are no reason to refuse."""
+    for in_source, in_target in (
+        ([1], [None]),
+        ([None], ["x"]),
+        (pd.Categorical(["x"]), ["x"]),
+        (pd.array([1, None], dtype="Int64"), [0.5]),
+        (np.array([np.nan], dtype=object), ["x"]),
+    ):
+        source, target = pd.DataFrame({"a": in_source}), pd.DataFrame({"a": in_target})
+        X, _ = stack_domains(source=(source, [0] * len(source)), target=(target, None))
+        assert len(X) == len(source) + 1
+
+
+def test_sparse_numbers_and_text():
+    with pytest.raises(TableError, match="column 0 holds numbers in source but text in target"):
+        stack_domains(
+            source=(scipy.sparse.csr_matrix(X_SOURCE), LABELS), target=(X_TARGET.astype(str), None)
+        )
+
+
+@pytest.mark.parametrize("twice", ["source", "target"])
+def test_repeated_columns(twice):
+    frame = pd.DataFrame([[1.0, 2.0]], columns=["a", "b"])
+    repeated = pd.DataFrame([[1.0, 2.0, 3.0]], columns=["a", "b", "b"])
+    source, target = (repeated, frame) if twice == "source" else (frame, repeated)
+    for other in (source, target):
+        X_source, X_target = (other, other) if other is repeated else (source, target)
+        with pytest.raises(TableError, match=r"more than one column of the name 'b'"):
+            stack_domains(source=(X_source, [0]), target=(X_target, None))
+
+
+def test_masks_are_never_dropped():
+    X = np.ma.array(X_TARGET, mask=X_TARGET > 1)
+    with pytest.raises(TableError, match="X of target has missing"):
+        stack_domains(source=(X_SOURCE, LABELS), target=(X, None))
+    with pytest.raises(TableError, match="X of source has missing"):
+        stack_domains(source=(X[:5], LABELS), target=(X_TARGET, None))
+    stack_domains(source=(np.ma.array(X_SOURCE), LABELS), target=(X_TARGET, None))
 
 
 def test_two_kinds_of_frames():

@@ -6,6 +6,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from numbers import Integral
+from secrets import randbits
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -15,7 +17,8 @@ from bagshift._bags.data import BAG_FIELDS, ROW_FIELDS, BagData
 from bagshift._bags.display import to_html, to_text
 from bagshift._bags.indexing import by_first_appearance, count_rows, invert, look_up, row_numbers
 from bagshift._bags.joining import join_tables
-from bagshift._bags.labels import is_known, read_labels
+from bagshift._bags.labels import is_known, read_class_labels, read_labels
+from bagshift._bags.numbers import read_row_weights
 from bagshift._bags.table import Dropped, read_bag_table
 from bagshift.exceptions import BagError, name_bags, name_some
 
@@ -118,11 +121,13 @@ class Bags(BagData):
             * A mapping or pandas Series goes by bag id.
             * A frame has a column of ids (named as the Series `bag_ids`, or "bag" or "bag_id", or
               the index, or else the first column) and one column of shares, or two, named by
-              the classes.
-            * An array, list or polars Series, or a pandas Series with the index of `bag_ids`, has
-              one number per row, constant within each bag.
+              the classes. A nameless index of whole numbers holds the ids where it has more of
+              them than the first column.
+            * An array, list or polars Series, or a pandas Series or frame with the index of
+              `bag_ids`, has one number per row, constant within each bag.
 
             In place of a number there may be a pair ``[negative, positive]`` that sums to 1.
+            Masked entries of NumPy arrays are missing, here and below.
         counts : mapping, Series, frame or array-like
             Whole numbers of positives, in place of `shares` and in the same forms.
         sizes : mapping, Series, frame or array-like, optional
@@ -150,8 +155,7 @@ class Bags(BagData):
         >>> bags.positive_shares.round(2)
         array([0.67, 0.3 ])
         """
-        if positive is not None and positive == negative:
-            raise BagError(f"positive and negative must differ, but both are {positive!r}.")
+        positive, negative = read_class_labels(positive, negative)
         table = read_bag_table(
             bag_ids,
             shares,
@@ -172,6 +176,7 @@ class Bags(BagData):
             weights=table.weights,
             dropped=table.dropped,
             _rows_built=count_rows(table.bag_index, len(table.ids)),
+            _origins=np.full(len(table.ids), randbits(63), dtype=np.int64),
         )
 
     @classmethod
@@ -193,6 +198,9 @@ class Bags(BagData):
         >>> Bags.unlabelled(3)
         <Bags: 3 rows, 0 bags, rows in no bag 3>
         """
+        if not isinstance(n_rows, Integral) or isinstance(n_rows, bool) or n_rows < 0:
+            raise BagError(f"n_rows must be a whole number that is not negative, not {n_rows!r}.")
+        positive, negative = read_class_labels(positive, negative)
         return cls(
             bag_index=np.full(n_rows, -1, dtype=np.int64),
             label_values=np.full(n_rows, None, dtype=object),
@@ -206,6 +214,7 @@ class Bags(BagData):
             negative=negative,
             _row_numbers=np.arange(n_rows, dtype=np.int64),
             _rows_built=np.empty(0, dtype=np.int64),
+            _origins=np.empty(0, dtype=np.int64),
         )
 
     @classmethod
@@ -236,12 +245,11 @@ class Bags(BagData):
                 f"{name_some(unknown)}): leave these rows out or label them."
             )
         n_rows = len(values)
-        weights = np.ones(n_rows) if sample_weight is None else np.array(sample_weight, float)
-        if weights.shape != (n_rows,) or not (np.isfinite(weights) & (weights >= 0)).all():
-            raise BagError(
-                f"sample_weight must hold {n_rows:,} finite numbers that are not negative, one "
-                "per source row."
-            )
+        weights = (
+            np.ones(n_rows)
+            if sample_weight is None
+            else read_row_weights(sample_weight, "sample_weight", n_rows)
+        )
         return replace(
             cls.unlabelled(n_rows),
             label_values=values,
@@ -256,8 +264,9 @@ class Bags(BagData):
         Parameters
         ----------
         parts : iterable of Bags
-            A bag in two parts is joined when both were sliced from one object: its share, size
-            and weight agree, and no more rows come together than the bag was built with.
+            A bag in two parts is joined when both were sliced from one object: it was built
+            there, its share, size and weight agree, and no more rows come together than it was
+            built with.
 
         Returns
         -------
@@ -266,7 +275,8 @@ class Bags(BagData):
         Raises
         ------
         BagError
-            If an id stands for different bags in two parts, or the declared labels differ.
+            If an id stands for different bags in two parts, or the declared labels do not fit
+            together.
 
         Examples
         --------
@@ -274,9 +284,7 @@ class Bags(BagData):
         >>> Bags.concatenate([bags[:1], bags[1:]]).bag_index
         array([0, 0, 1])
         """
-        parts = list(parts)
-        if not parts:
-            raise BagError("parts is empty: give at least one Bags.")
+        parts = _list_parts(parts)
         stacked: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts])
             for name in (*ROW_FIELDS, *BAG_FIELDS)
@@ -286,12 +294,14 @@ class Bags(BagData):
             [part.ids for part in parts],
             [stacked["positive_shares"], stacked["sizes"], stacked["weights"]],
             stacked["_rows_built"],
+            stacked["_origins"],
         )
         stacked |= {name: stacked[name][table.entries] for name in BAG_FIELDS}
         stacked["bag_index"] = table.bag_index
-        return Bags(
-            **stacked, positive=_agreed(parts, "positive"), negative=_agreed(parts, "negative")
+        positive, negative = read_class_labels(
+            _agreed(parts, "positive"), _agreed(parts, "negative")
         )
+        return Bags(**stacked, positive=positive, negative=negative)
 
     def with_labels(self, labels: ArrayLike) -> Bags:
         """Add known labels of rows that are in no bag.
@@ -343,9 +353,9 @@ class Bags(BagData):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise TypeError(
-            "Bags hold shares of groups, not a label per row, so they cannot become an array: "
-            "split them with cv=BagKFold(5) instead of a number of folds, and give them only to "
-            "estimators that learn from bags."
+            "Bags are no array of labels, since they hold shares of groups: use cv=BagKFold(5) "
+            "in place of a number of folds or of stratify=, scoring= with a scorer of "
+            "bagshift.model_selection or none, and estimators that learn from bags."
         )
 
     # Display ------------------------------------------------------------------------------
@@ -355,6 +365,18 @@ class Bags(BagData):
 
     def _repr_html_(self) -> str:
         return to_html(self)
+
+
+def _list_parts(parts: Any) -> list[Bags]:
+    is_list = isinstance(parts, Iterable) and not isinstance(parts, Bags)
+    listed = list(parts) if is_list else [parts]
+    strange = [part for part in listed if not isinstance(part, Bags)]
+    if strange or not is_list:
+        what = f"holds {type(strange[0]).__name__}" if strange and is_list else "is one object"
+        raise BagError(f"parts {what}: give a list of Bags, such as [bags, more_bags].")
+    if not listed:
+        raise BagError("parts is empty: give at least one Bags.")
+    return listed
 
 
 def _agreed(parts: list[Bags], name: str) -> Any:

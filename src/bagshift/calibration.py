@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 
+from bagshift._bags.ids import unmask
 from bagshift.exceptions import BagError, name_some
 
 FloatArray = NDArray[np.float64]
@@ -91,7 +92,7 @@ def inverse_calibrate(
     >>> targets.half_widths.round(3)
     array([0.025, 0.009])
     """
-    raw = np.asarray(shares, dtype=np.float64)
+    raw = np.asarray(unmask(shares), dtype=np.float64)
     levels = clip_levels(clip, sizes=sizes, n_rows=n_rows)
     clipped = clip_shares(raw, levels)
     width = _check_epsilon(epsilon, tube)
@@ -121,7 +122,7 @@ def clip_levels(clip: Clip, *, sizes: ArrayLike, n_rows: int) -> FloatArray:
     -------
     ndarray of shape (n_bags,)
     """
-    bag_sizes = np.asarray(sizes, dtype=np.float64)
+    bag_sizes = np.asarray(unmask(sizes), dtype=np.float64)
     if isinstance(clip, str):
         if clip == "auto":
             level = max(1 / max(n_rows, 1), SMALLEST_AUTO_CLIP)
@@ -152,7 +153,7 @@ def clip_shares(shares: ArrayLike, levels: ArrayLike) -> FloatArray:
     >>> clip_shares([0.0, 0.3, 1.0], 0.01)
     array([0.01, 0.3 , 0.99])
     """
-    values = np.asarray(shares, dtype=np.float64)
+    values = np.asarray(unmask(shares), dtype=np.float64)
     bad = ~((values >= 0) & (values <= 1))
     if bad.any():
         raise BagError(

@@ -6,17 +6,32 @@ every step alike, and which row is of which domain travels inside the target obj
 """
 
 import sys
+from collections import Counter
+from collections.abc import Iterable
+from datetime import date, timedelta
+from decimal import Decimal
+from numbers import Number
 from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from bagshift._bags.ids import is_missing
 from bagshift.bags import Bags
 from bagshift.exceptions import BagError, TableError, name_some
 from bagshift.labels import to_label_array
 
 FloatArray = NDArray[np.float64]
+
+_KIND_OF_DTYPE = dict.fromkeys("biufc", "numbers") | dict.fromkeys("UST", "text")
+_KIND_OF_DTYPE |= {"M": "dates", "m": "durations"}
+_KINDS = (  # of objects; text among them makes a column text
+    ("text", str | bytes),
+    ("dates", date),
+    ("durations", timedelta),
+    ("numbers", Number | Decimal),
+)
 
 
 def stack_domains(*, source: Any, target: Any) -> tuple[Any, Bags]:
@@ -131,8 +146,15 @@ def _take(X: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def _as_matrix(X: Any, name: str) -> Any:
+    if np.ma.is_masked(X):
+        raise TableError(
+            f"the X of {name} has missing (masked) entries: fill them in or leave these rows out."
+        )
     if not _is_frame(X) and not scipy.sparse.issparse(X):
-        X = np.asarray(X)
+        try:
+            X = np.asarray(X)
+        except ValueError:  # rows of different lengths
+            X = None
     if len(getattr(X, "shape", ())) != 2:
         raise TableError(f"the X of {name} must be a matrix or frame of shape (rows, columns).")
     return X
@@ -145,11 +167,13 @@ def _is_frame(X: Any) -> bool:
 def _stack(X_source: Any, X_target: Any) -> Any:
     if _is_frame(X_source) or _is_frame(X_target):
         return _stack_frames(X_source, X_target)
-    if X_source.shape[1] != X_target.shape[1]:
+    n_columns = X_source.shape[1]
+    if n_columns != X_target.shape[1]:
         raise TableError(
-            f"source has {X_source.shape[1]:,} columns but target has {X_target.shape[1]:,}: give "
-            "both the same columns."
+            f"source has {n_columns:,} columns but target has {X_target.shape[1]:,}: give both "
+            "the same columns."
         )
+    _check_kinds(X_source, X_target, range(n_columns))
     if scipy.sparse.issparse(X_source) or scipy.sparse.issparse(X_target):
         return scipy.sparse.vstack([X_source, X_target], format="csr")
     return np.concatenate([X_source, X_target])
@@ -163,8 +187,16 @@ def _stack_frames(X_source: Any, X_target: Any) -> Any:
             "frames, two polars frames or two matrices."
         )
     names = list(X_source.columns)
-    if set(names) != set(X_target.columns) or len(names) != len(X_target.columns):
+    for which, X in (("source", X_source), ("target", X_target)):
+        repeated = [name for name, times in Counter(X.columns).items() if times > 1]
+        if repeated:
+            raise TableError(
+                f"the X of {which} has more than one column of the name {name_some(repeated)}: "
+                "give every column its own name."
+            )
+    if set(names) != set(X_target.columns):
         _refuse_columns(names, list(X_target.columns))
+    _check_kinds(X_source, X_target, names)
     frames = [X_source, X_target[names]]
     if kinds[0] == "pandas":
         return sys.modules["pandas"].concat(frames, ignore_index=True)
@@ -191,5 +223,36 @@ def _refuse_columns(in_source: list[Any], in_target: list[Any]) -> NoReturn:
         parts.append(f"target lacks {name_some(lacking)}")
     if extra:
         parts.append(f"source lacks {name_some(extra)}")
-    what = " and ".join(parts) or "a column name occurs twice"
+    what = " and ".join(parts)
     raise TableError(f"source and target must have the same columns, but {what}.")
+
+
+# Kinds of columns -------------------------------------------------------------------------
+
+
+def _check_kinds(X_source: Any, X_target: Any, names: Iterable[Any]) -> None:
+    """Refuse to stack text upon numbers, or dates upon either: all would become text."""
+    if all(_all_numbers(X) for X in (X_source, X_target)):
+        return
+    for name in names:
+        in_source, in_target = _column_kind(X_source, name), _column_kind(X_target, name)
+        if in_source != in_target and in_source and in_target:
+            raise TableError(
+                f"column {name!r} holds {in_source} in source but {in_target} in target: give "
+                "both the same type."
+            )
+
+
+def _all_numbers(X: Any) -> bool:
+    return not _is_frame(X) and X.dtype.kind in "biufc"
+
+
+def _column_kind(X: Any, name: Any) -> str:
+    """Say what a column holds; nothing where all is missing or of no known kind."""
+    if scipy.sparse.issparse(X):
+        return "numbers"
+    values = np.asarray(X[name] if _is_frame(X) else X[:, name])
+    if values.dtype.kind != "O":
+        return _KIND_OF_DTYPE.get(values.dtype.kind, "")
+    types = {type(entry) for entry in values.tolist() if not is_missing(entry)}
+    return next((kind for kind, base in _KINDS if any(issubclass(t, base) for t in types)), "")

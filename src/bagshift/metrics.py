@@ -41,7 +41,7 @@ def predicted_shares(bags: Bags, is_positive: ArrayLike) -> FloatArray:
     >>> predicted_shares(bags, [True, False, False, True])
     array([0.5, 0.5])
     """
-    flags = np.asarray(is_positive)
+    flags = np.asanyarray(is_positive)
     if flags.dtype != bool:
         raise TypeError(
             "is_positive must hold True or False for every row: compare the predictions with the "

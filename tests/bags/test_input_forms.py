@@ -316,3 +316,76 @@ def test_frames_are_read_without_importing_their_libraries():
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert found.stdout.strip() == "set()", found.stderr
+
+
+# Where a frame of pandas has the ids ------------------------------------------------------
+
+
+def test_nameless_index_that_has_the_ids():
+    counts = pd.DataFrame({"no": [2, 1], "yes": [1, 2]}, index=[1, 2])
+    bags = Bags.from_arrays([1, 1, 1, 2, 2, 2], counts=counts, positive="yes")
+    assert bags.counts.tolist() == [[2.0, 1.0], [1.0, 2.0]]
+    shares = pd.DataFrame.from_dict({101: [0.5, 0.5], 102: [0.25, 0.75]}, orient="index")
+    assert Bags.from_arrays([102, 101], shares).positive_shares.tolist() == [0.75, 0.5]
+
+
+def test_first_column_that_has_the_ids():
+    numbered = pd.DataFrame({"precinct": [5, 6], "yes": [0.25, 0.75]})
+    for frame in (numbered, numbered[::-1], numbered.set_index(pd.Index([6, 9]))):
+        assert Bags.from_arrays([6, 5], frame).positive_shares.tolist() == [0.75, 0.25]
+    headless = pd.DataFrame([["a", 0.5], ["b", 0.25]])
+    assert Bags.from_arrays(["a", "b"], headless).positive_shares.tolist() == [0.5, 0.25]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_columns_of_declared_classes_never_have_the_ids(make):
+    frame = make({"yes": [0.25, 1.0], "precinct": [0, 1]})
+    bags = Bags.from_arrays([1, 0], frame, positive="yes")
+    assert bags.positive_shares.tolist() == [1.0, 0.25]
+    frame = make({"yes": [0.25, 0.25, 1.0], "no": [0.75, 0.75, 0.0]})
+    bags = Bags.from_arrays(["a", "a", "b"], frame, positive="yes", negative="no")
+    assert bags.positive_shares.tolist() == [0.25, 1.0]
+
+
+def test_frame_along_the_rows():
+    rows = pd.DataFrame({"bag": ["a", "b", "a"], "share": [0.5, 0.0, 0.5]}, index=[7, 8, 9])
+    for ids, shares in (
+        (rows["bag"], rows[["share"]]),
+        (rows["bag"].tolist(), rows[["share"]].reset_index(drop=True)),
+    ):
+        assert Bags.from_arrays(ids, shares).positive_shares.tolist() == [0.5, 0.0]
+
+
+@pytest.mark.parametrize("on_unmatched", ["raise", "drop"])
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"share": [0.1, 0.2, 0.3]}),
+        pd.DataFrame({0: [0.9, 0.8, 0.7], 1: [0.1, 0.2, 0.3]}),
+    ],
+    ids=["one column", "two classes"],
+)
+def test_frame_with_two_readings_is_refused(frame, on_unmatched):
+    ids = [2, 0, 1]
+    with pytest.raises(BagError, match=r"shares\.to_numpy\(\).*shares\.rename_axis"):
+        Bags.from_arrays(ids, frame, on_unmatched=on_unmatched)
+    assert Bags.from_arrays(ids, frame.to_numpy()).positive_shares.tolist() == [0.1, 0.2, 0.3]
+    by_id = frame.rename_axis("bag").reset_index()
+    assert Bags.from_arrays(ids, by_id).positive_shares.tolist() == [0.3, 0.1, 0.2]
+    by_id = frame.rename_axis("bag")
+    assert Bags.from_arrays(ids, by_id).positive_shares.tolist() == [0.3, 0.1, 0.2]
+
+
+def test_ids_in_the_index_or_in_the_first_column():
+    frame = pd.DataFrame({"precinct": [0, 2, 1], "share": [0.1, 0.2, 0.3]})
+    with pytest.raises(BagError, match=r"in the index or in the column 'precinct'.*\"bag\""):
+        Bags.from_arrays([2, 0, 1], frame)
+    bags = Bags.from_arrays([2, 0, 1], frame.rename(columns={"precinct": "bag"}))
+    assert bags.positive_shares.tolist() == [0.2, 0.1, 0.3]
+
+
+def test_many_pairs_are_read_at_once():
+    """Lists of numbers go through NumPy whole, and give what single entries give."""
+    pairs = [[0.25, 0.75], [1, 0], (True, False), [0.5, 0.5]]
+    expected = Bags.from_arrays(range(4), [[np.float32(entry) for entry in row] for row in pairs])
+    assert_same_bags(Bags.from_arrays(range(4), pairs), expected)

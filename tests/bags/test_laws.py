@@ -5,6 +5,7 @@ import copy
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -114,6 +115,8 @@ def test_pickle_and_copy_round_trips(parts, data):
     for twin in (pickle.loads(pickle.dumps(bags)), copy.deepcopy(bags), copy.copy(bags)):
         assert_same_bags(twin, bags)
         assert_same_bags(twin[:0], bags[:0])
+        arrays = [value for value in vars(twin).values() if isinstance(value, np.ndarray)]
+        assert not any(array.flags.writeable for array in arrays)
 
 
 @given(bags_and_parts())
@@ -166,6 +169,34 @@ def test_joined_bags_must_be_the_same():
             Bags.concatenate([bags, other])
 
 
+def test_halves_of_bags_built_separately_are_not_one_bag():
+    left, right = (Bags.from_arrays(["a", "a"], {"a": 0.5}) for _ in range(2))
+    with pytest.raises(BagError, match=r"'a' stand for different bags .*built separately"):
+        Bags.concatenate([left[:1], right[1:]])
+    twin = pickle.loads(pickle.dumps(left))
+    assert is_whole(Bags.concatenate([left[:1], twin[1:]]))
+
+
+@pytest.mark.parametrize(
+    ("parts", "what"),
+    [
+        ([Bags.unlabelled(1), None], "holds NoneType"),
+        (Bags.unlabelled(1), "is one object"),
+        (3, "is one object"),
+        ("ab", "holds str"),
+    ],
+)
+def test_only_bags_are_joined(parts, what):
+    with pytest.raises(BagError, match=rf"parts {what}: give a list of Bags"):
+        Bags.concatenate(parts)
+
+
+@pytest.mark.parametrize("n_rows", [-1, 2.5, "3", None, True])
+def test_number_of_rows_is_a_whole_number(n_rows):
+    with pytest.raises(BagError, match=f"n_rows must be a whole number .*, not {n_rows!r}"):
+        Bags.unlabelled(n_rows)
+
+
 def test_joined_bags_keep_their_order_of_appearance():
     left = Bags.from_arrays(["b", Bags.NO_BAG], {"b": 0.5})
     right = Bags.from_arrays(["c", "a"], {"a": 0.0, "c": 1.0})
@@ -181,6 +212,8 @@ def test_declared_labels_are_joined():
     assert Bags.concatenate([silent, declared]).positive == "yes"
     with pytest.raises(BagError, match="different positive= labels, 'yes', 'no'"):
         Bags.concatenate([declared, Bags.unlabelled(1, positive="no")])
+    with pytest.raises(BagError, match="must differ, but both are 'yes'"):
+        Bags.concatenate([declared, Bags.unlabelled(1, negative="yes")])
     with pytest.raises(BagError, match="at least one"):
         Bags.concatenate([])
 
@@ -212,6 +245,13 @@ def test_source_rows():
     assert source.target_rows().tolist() == []
     with pytest.raises(BagError, match="missing in 1 rows"):
         Bags.for_source(["yes", None])
-    for weights in ([1], [1, np.nan], [1, -1], [[1], [1]]):
+    with pytest.raises(BagError, match="sample_weight must hold numbers but holds text"):
+        Bags.for_source([0, 1], ["a", "b"])
+    with pytest.raises(BagError, match="must be scalars"):
+        Bags.for_source([(0, 1), (1, 2)])
+    masked = np.ma.array([1, 2], mask=[True, False])
+    with pytest.raises(BagError, match="missing in 1 rows"):
+        Bags.for_source(masked)
+    for weights in ([1], [1, np.nan], [1, -1], [[1], [1]], [[1], [1, 2]], [pd.NA, 1], masked, 3):
         with pytest.raises(BagError, match="sample_weight must hold 2 finite"):
             Bags.for_source([0, 1], weights)

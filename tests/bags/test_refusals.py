@@ -51,7 +51,10 @@ def test_rounding_is_not_out_of_range():
     assert bags.positive_shares.tolist() == [1.0, 0.0]
 
 
-@pytest.mark.parametrize("shares", [{"a": 33, "b": 50, "c": 0}, {"a": 99.5, "b": 2, "c": 0.5}])
+@pytest.mark.parametrize(
+    "shares",
+    [{"a": 33, "b": 50, "c": 0}, {"a": 99.5, "b": 2, "c": 0.5}, {"a": 1, "b": 75, "c": 0}],
+)
 def test_percentages(shares):
     check(refusal(IDS, shares), "looks like 0-100", "divide by 100")
     pairs = {bag: [100 - share, share] for bag, share in shares.items()}
@@ -86,6 +89,63 @@ def test_shares_vary_within_a_bag():
     check(refusal(IDS, [0.1, 0.1, 0.2, 0.5, 0.5, 0.0]), "shares", "varies within bag 'a'")
     check(refusal(IDS, [0.1, 0.1, np.nan, 0.5, 0.5, 0.0]), "varies within bag 'a'")
     check(refusal(IDS, SHARES, sizes=[3, 4, 4, 2, 2, 1]), "sizes", "varies within bag 'a'")
+
+
+DATES = np.array(["2020-01-01", "2021-01-01"], "datetime64[ns]")
+DURATIONS = np.array([0, 1], "timedelta64[ns]")
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series])
+@pytest.mark.parametrize("values", [DATES, DURATIONS], ids=["dates", "durations"])
+def test_dates_and_durations_are_no_shares(values, kind):
+    check(refusal([1, 2], kind(values)), "shares must hold numbers", "convert")
+    check(
+        refusal([1, 2], dict(zip([1, 2], values, strict=True))), "must hold numbers", "bags 1, 2"
+    )
+
+
+@pytest.mark.parametrize(
+    "shares", [np.full((6, 1, 2), 0.5), {bag: [[0.5, 0.5]] for bag in SHARES}]
+)
+def test_tables_are_no_shares(shares):
+    check(refusal(IDS, shares), "shares holds tables in place of numbers", "[negative, positive]")
+
+
+def masked(values, places):
+    return np.ma.array(values, mask=np.isin(np.arange(len(values)), places))
+
+
+ENTRY_MASKED = {"a": [0.5, 0.5], "b": masked([0.5, 0.5], [1]), "c": [1.0, 0.0]}
+MASKED_FORMS = {
+    "per row": masked([0.5, 0.5, 0.5, 0.25, 0.25, 1.0], [3, 4]),
+    "of objects": masked(np.array([0.5, 0.5, 0.5, 0.25, 0.25, 1.0], dtype=object), [3, 4]),
+    "pairs per row": np.ma.array(
+        np.full((6, 2), 0.5), mask=[[0, 0]] * 3 + [[1, 0]] * 2 + [[0, 0]]
+    ),
+    "entry": SHARES | {"b": np.ma.masked},
+    "entry of no dimension": SHARES | {"b": np.ma.array(0.5, mask=True)},
+    "pair": ENTRY_MASKED,
+}
+
+
+@pytest.mark.parametrize("form", MASKED_FORMS)
+def test_masked_means_missing(form):
+    check(refusal(IDS, MASKED_FORMS[form]), "shares is missing (NaN) in bag 'b'")
+    bags = Bags.from_arrays(IDS, MASKED_FORMS[form], on_unmatched="drop")
+    assert bags.ids.tolist() == ["a", "c"]
+
+
+def test_masked_counts_sizes_weights_and_ids():
+    whole = masked([3, 3, 3, 2, 2, 1], [3, 4])
+    check(refusal(IDS, counts=whole), "counts is missing (NaN) in bag 'b'")
+    check(refusal(IDS, SHARES, sizes=whole), "sizes is missing (NaN) in bag 'b'")
+    check(refusal(IDS, SHARES, weights=whole), "weights is missing (NaN) in bag 'b'")
+    check(refusal(whole, {3: 0.5, 1: 0.5}), "bag_ids is blank in 2 of 6 rows")
+    check(refusal(masked(DATES, [1]), {}), "bag_ids is blank in 1 of 2 rows")
+    bags = Bags.from_arrays(IDS, np.ma.array([0.5, 0.5, 0.5, 0.25, 0.25, 1.0]))
+    assert bags.positive_shares.tolist() == [0.5, 0.25, 1.0]
+    with pytest.raises(BagError, match="masked"):
+        bags.bag_means(whole)
 
 
 # Classes ----------------------------------------------------------------------------------
@@ -153,6 +213,25 @@ def test_positive_equals_negative():
     check(refusal(IDS, SHARES, positive=1, negative=True), "must differ")
 
 
+@pytest.mark.parametrize(
+    "label",
+    [(1, 2), [1], {1}, np.array(1), np.array([1, 2]), np.nan, pd.NA, pd.NaT, "", Bags.NO_BAG],
+    ids=repr,
+)
+@pytest.mark.parametrize("name", ["positive", "negative"])
+def test_class_labels_are_scalars(name, label):
+    check(refusal(IDS, SHARES, **{name: label}), f"{name} must be one label (text, number")
+    with pytest.raises(BagError, match=f"{name} must be one label"):
+        Bags.unlabelled(1, **{name: label})
+
+
+@pytest.mark.parametrize(
+    "label", ["yes", b"yes", 1, 0.5, True, Decimal(1), np.int8(1), DATES[0], datetime.date.min]
+)
+def test_scalars_are_class_labels(label):
+    assert Bags.from_arrays(IDS, SHARES, positive=label).positive == label
+
+
 # Ids --------------------------------------------------------------------------------------
 
 
@@ -170,6 +249,26 @@ def test_bag_without_share_and_share_without_bag():
 def test_near_misses_are_pointed_out(ids, shares):
     bag, other = ids[0], next(iter(shares))
     check(refusal(ids, shares), f"{bag!r} in the rows is not {other!r}", "type and spelling")
+
+
+@pytest.mark.parametrize(
+    ("bag", "other", "what"),
+    [
+        ("\xe9", "e\u0301", "Unicode form"),
+        ("a\u200b", "a", "invisible characters"),
+        ("a", "\ufeffa", "invisible characters"),
+        ("A ", "a", "spaces and letter case"),
+        ("07", "7", "zeros before or after the number"),
+        ("007", 7, "type and zeros before or after the number"),
+        (1, "1.0", "type and zeros before or after the number"),
+        (b"a", "a", "type"),
+    ],
+    ids=ascii,
+)
+@pytest.mark.parametrize("on_unmatched", ["raise", "drop"])
+def test_near_misses_say_what_differs(bag, other, what, on_unmatched):
+    sentence = refusal([bag], {other: 0.5}, on_unmatched=on_unmatched)
+    check(sentence, f"{bag!a} in the rows is not {other!a} (they differ in {what})")
 
 
 DUPLICATES = {"bag": ["a", "b", "c", "a"], "share": [0.1, 0.2, 0.3, 0.1]}
@@ -191,7 +290,11 @@ def test_duplicate_ids(shares, on_unmatched):
     check(refusal(IDS, shares, on_unmatched=on_unmatched), "more than one entry for bag")
 
 
-@pytest.mark.parametrize("blank", [None, np.nan, "", "  ", pd.NA, pd.NaT, np.datetime64("NaT")])
+BLANKS = [None, np.nan, "", "  ", b"", b" ", pd.NA, pd.NaT, np.datetime64("NaT")]
+BLANKS += [("a", np.nan), ("a", None), ("a", ("b", pd.NaT)), frozenset({np.nan})]
+
+
+@pytest.mark.parametrize("blank", BLANKS, ids=repr)
 def test_blank_id_of_a_row(blank):
     check(refusal([*IDS, blank, blank], SHARES), "blank in 2 of 8 rows", "6, 7", "Bags.NO_BAG")
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bagshift._bags.columns import BagColumn
 from bagshift._bags.ids import RowIds, canonical_id, is_blank
+from bagshift._bags.near_misses import differences, find_near_miss
 from bagshift._bags.numbers import FloatArray
 from bagshift.exceptions import BagError, name_bags, name_some
 
@@ -57,7 +58,7 @@ def check_matched(
     if without_rows:
         lacks.append(f"an entry but no row for {name_bags(without_rows)}")
     if lacks:
-        advice = _near_miss(column, rows) or (
+        advice = near_miss_advice(column, rows) or (
             'correct the ids, or pass on_unmatched="drop" to leave such bags out'
             if name in ("shares", "counts")
             else "give exactly one number per bag"
@@ -82,17 +83,23 @@ def _is_named_total(bag: Hashable) -> bool:
     return " ".join(words) in _WHOLE_TOTAL or not _TOTAL_WORDS.isdisjoint(words)
 
 
-def _near_miss(column: BagColumn, rows: RowIds) -> str:
-    """Point out ids that differ in type, spaces or letter case only."""
-    by_text = {str(bag).strip().casefold(): bag for bag in column.ids}
-    for key, bag in zip(rows.places, rows.ids, strict=True):
-        other = by_text.get(str(bag).strip().casefold())
-        if other is not None and key not in column.entry_of:
-            return (
-                f"ids match by equality, and {bag!r} in the rows is not {other!r}, so give both "
-                "the same type and spelling"
-            )
-    return ""
+def near_miss_advice(column: BagColumn, rows: RowIds) -> str:
+    """Point out ids that differ in type or spelling only; empty where there are none."""
+    pair = find_near_miss(
+        [
+            bag
+            for key, bag in zip(rows.places, rows.ids, strict=True)
+            if key not in column.entry_of
+        ],
+        column.ids,
+    )
+    if pair is None:
+        return ""
+    bag, other = pair
+    return (
+        f"ids match by equality, and {bag!a} in the rows is not {other!a} (they differ "
+        f"in {' and '.join(differences(bag, other))}), so give both the same type and spelling"
+    )
 
 
 # Numbers ----------------------------------------------------------------------------------
@@ -121,7 +128,8 @@ def check_shares(numbers: FloatArray, ids: Ids) -> FloatArray:
 def _looks_like_percent(numbers: FloatArray) -> bool:
     if numbers.min() < 0 or numbers.max() > 100 or numbers.max() < 2:
         return False
-    return bool(np.mean(numbers[numbers > 0] > 1) > 0.5)
+    is_whole = (numbers == np.rint(numbers)).all()  # shares are not, but for 0 and 1
+    return bool(is_whole or np.mean(numbers[numbers > 0] > 1) > 0.5)
 
 
 def check_counts(

@@ -4,8 +4,8 @@
 pandas and polars are recognised by what their objects offer and never imported.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -43,7 +43,9 @@ class BagColumn:
         object.__setattr__(self, "entry_of", entry_of)
 
 
-def read_column(values: Any, name: str, rows: RowIds) -> BagColumn:
+def read_column(
+    values: Any, name: str, rows: RowIds, classes: Sequence[Hashable] = ()
+) -> BagColumn:
     """Read one number per bag, in any of the accepted forms.
 
     Parameters
@@ -51,12 +53,16 @@ def read_column(values: Any, name: str, rows: RowIds) -> BagColumn:
     values : mapping, Series, frame or array-like
         A mapping or pandas Series goes by bag id. A frame has a column of ids (named as the
         Series of row ids, or "bag" or "bag_id", or the index, or else the first column) and one
-        value column, or two, one per class. Anything else holds one number per row, constant
-        within each bag; so does a pandas Series that shares its index with the row ids.
+        value column, or two, one per class. An index of whole numbers without a name is the ids
+        where it holds more of them than the first column. Anything else holds one number per
+        row, constant within each bag; so does a pandas Series or frame that shares its index
+        with the row ids.
     name : str
         The argument's name, for messages.
     rows : RowIds
         The bag ids of the rows.
+    classes : sequence of labels
+        The declared classes; a column named so never holds the ids.
 
     Returns
     -------
@@ -72,8 +78,8 @@ def read_column(values: Any, name: str, rows: RowIds) -> BagColumn:
     if isinstance(values, Mapping):
         column = _from_entries(list(values), list(values.values()), name, rows)
     elif hasattr(values, "columns"):
-        column = _from_frame(values, name, rows)
-    elif hasattr(values, "iloc") and not _runs_along_rows(values, name, rows):
+        column = _from_frame(values, name, rows, classes)
+    elif hasattr(values, "iloc") and not _runs_along_rows(values.index, name, rows):
         ids = list_entries(values.index, name)
         column = _from_entries(ids, plain_numbers(values), name, rows)
     else:
@@ -106,15 +112,19 @@ def _from_entries(ids: list[Hashable], entries: Any, name: str, rows: RowIds) ->
     return _by_id(ids, numbers, name)
 
 
-def _from_frame(frame: Any, name: str, rows: RowIds) -> BagColumn:
+def _from_frame(frame: Any, name: str, rows: RowIds, classes: Sequence[Hashable]) -> BagColumn:
     columns = list(frame.columns)
     if len(set(columns)) < len(columns):
         raise BagError(f"{name} has two columns of one name among {name_some(columns)}.")
-    id_column = _find_id_column(frame, columns, rows)
-    ids = list_entries(frame.index if id_column is None else frame[id_column], name)
+    id_column = _find_id_column(frame, columns, name, rows, classes)
     value_columns = [column for column in columns if column != id_column or id_column is None]
     if not value_columns:
-        raise BagError(f"{name} has bag ids but no column of numbers.")
+        raise BagError(f"{name} has no column of numbers beside the bag ids.")
+    if id_column is None and (
+        not hasattr(frame, "iloc") or _runs_along_rows(frame.index, name, rows)
+    ):
+        return _from_row_columns(frame, value_columns, name, rows)
+    ids = list_entries(frame.index if id_column is None else frame[id_column], name)
     if len(value_columns) > 2:
         _refuse_wide(ids, value_columns, name, rows)
     parts = [
@@ -134,16 +144,48 @@ def _by_id(
         raise BagError(f"the bag ids of {name} must be hashable: {error}.") from error
 
 
-def _find_id_column(frame: Any, columns: list[Any], rows: RowIds) -> Any:
-    """Return the name of the id column; None when the index of a pandas frame holds the ids."""
+def _find_id_column(
+    frame: Any, columns: list[Any], name: str, rows: RowIds, classes: Sequence[Hashable]
+) -> Any:
+    """Return the name of the id column; None when the ids are in the index, or in no column."""
+    candidates = [column for column in columns if column not in classes]
     for candidate in (rows.name, *_ID_COLUMNS):
-        if candidate is not None and candidate in columns:
+        if candidate is not None and candidate in candidates:
             return candidate
-    if hasattr(frame, "iloc"):
-        index_counts_rows = frame.index.name is None and frame.index.dtype.kind in "iu"
-        if not index_counts_rows or len(columns) == 1:
-            return None
-    return columns[0]
+    if not candidates:
+        return None
+    if not hasattr(frame, "iloc"):
+        return candidates[0]
+    is_named = frame.index.name is not None or frame.index.dtype.kind not in "iu"
+    if is_named or len(columns) == 1 or _index_has_ids(frame, candidates[0], name, rows):
+        return None
+    return candidates[0]
+
+
+def _index_has_ids(frame: Any, first: Hashable, name: str, rows: RowIds) -> bool:
+    """Whether a nameless index of whole numbers, rather than the first column, has the ids."""
+    in_index, in_column = (
+        list(map(_canonical_entry, list_entries(place, name)))
+        for place in (frame.index, frame[first])
+    )
+    n_index, n_column = (len(rows.places.keys() & set(keys)) for keys in (in_index, in_column))
+    if n_index != n_column or not n_index or in_index == in_column:
+        return n_index > n_column
+    counts_rows = sorted(in_index) == list(range(len(in_index)))  # type: ignore[type-var]
+    if counts_rows and len(frame.columns) <= 3:  # wider ones are refused for that
+        raise BagError(
+            f"{name} could have its bag ids in the index or in the column {first!r}: give the one "
+            'that has them the name "bag".'
+        )
+    return True
+
+
+def _canonical_entry(entry: Any) -> Hashable:
+    """Return the canonical id of what may be no id at all."""
+    try:
+        return canonical_id(entry) if hash(entry) is not None else None
+    except (TypeError, ValueError):
+        return None
 
 
 # One number per row -----------------------------------------------------------------------
@@ -172,23 +214,33 @@ def _from_rows(values: Any, name: str, rows: RowIds) -> BagColumn:
     return BagColumn(list(rows.ids), per_bag)
 
 
+def _from_row_columns(frame: Any, columns: list[Any], name: str, rows: RowIds) -> BagColumn:
+    """Do the same for the columns of a frame that runs along the rows."""
+    row_numbers = range(len(frame))
+    parts = [
+        to_numbers(plain_numbers(frame[column]), name, "rows", row_numbers) for column in columns
+    ]
+    column = _from_rows(np.column_stack(parts), name, rows)
+    return replace(column, classes=columns if len(columns) > 1 else None)
+
+
 def _same(left: FloatArray, right: FloatArray) -> NDArray[np.bool_]:
     same: NDArray[np.bool_] = (left == right) | (np.isnan(left) & np.isnan(right))
     return same if same.ndim == 1 else np.asarray(same.all(axis=1))
 
 
-def _runs_along_rows(series: Any, name: str, rows: RowIds) -> bool:
-    """Whether a pandas Series runs along the rows rather than along the bag ids.
+def _runs_along_rows(index: Any, name: str, rows: RowIds) -> bool:
+    """Whether the index of a pandas object runs along the rows rather than along the bag ids.
 
-    It does when it shares its index with the row ids, or when its index merely counts rows.
+    It does when it is the index of the row ids, or when it merely counts rows.
     Where both readings are possible and differ, asking is the only safe answer.
     """
-    if len(series) != rows.n_rows:
+    if len(index) != rows.n_rows:
         return False
-    shares_index = rows.index is not None and bool(series.index.equals(rows.index))
-    if not shares_index and not _counts_rows(series.index):
+    shares_index = rows.index is not None and bool(index.equals(rows.index))
+    if not shares_index and (_is_id_name(index.name, rows) or not _counts_rows(index)):
         return False
-    keys = [canonical_id(label) for label in series.index.tolist()]
+    keys = [canonical_id(label) for label in index.tolist()]
     row_places = [rows.places.get(key, -1) for key in keys]
     covered = len({place for place in row_places if place >= 0}) == len(rows.ids)
     if not covered or (shares_index and len(rows.ids) < rows.n_rows):
@@ -196,9 +248,14 @@ def _runs_along_rows(series: Any, name: str, rows: RowIds) -> bool:
     if row_places == rows.codes.tolist():
         return True  # either way the same
     raise BagError(
-        f"{name} is a Series that could run along the rows or along the bag ids: pass "
-        f"{name}.to_numpy() for one number per row, or {name}.to_dict() for one per bag id."
+        f"{name} has an index that could run along the rows or along the bag ids: pass "
+        f'{name}.to_numpy() for one number per row, or {name}.rename_axis("bag").reset_index() '
+        "for one per bag id."
     )
+
+
+def _is_id_name(label: Any, rows: RowIds) -> bool:
+    return label is not None and label in (rows.name, *_ID_COLUMNS)
 
 
 def _counts_rows(index: Any) -> bool:

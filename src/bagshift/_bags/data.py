@@ -18,7 +18,7 @@ BoolArray = NDArray[np.bool_]
 ObjectArray = NDArray[np.object_]
 
 ROW_FIELDS = ("bag_index", "label_values", "is_source", "row_weights", "_row_numbers")
-BAG_FIELDS = ("ids", "positive_shares", "sizes", "weights", "_rows_built")
+BAG_FIELDS = ("ids", "positive_shares", "sizes", "weights", "_rows_built", "_origins")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -36,9 +36,11 @@ class BagData:
     positive: Any = None
     negative: Any = None
     dropped: Dropped = field(default_factory=Dropped)
-    # Which row a row was when its bag was built, and how many rows the bag had then:
+    # Which row a row was when its bag was built, how many rows the bag had then, and a random
+    # mark that bags built together share:
     _row_numbers: IntArray
     _rows_built: IntArray
+    _origins: IntArray
 
     ndim: ClassVar[int] = 1
     n_classes: ClassVar[int] = 2
@@ -50,6 +52,10 @@ class BagData:
                 value = value.view()
                 value.flags.writeable = False
                 object.__setattr__(self, name, value)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # pickle and deepcopy lose the mark that arrays are read-only
 
     # Rows ---------------------------------------------------------------------------------
 
@@ -118,7 +124,10 @@ class BagData:
         >>> bags.bag_means([1.0, 2.0, 4.0])
         array([2.5, 2. ])
         """
-        array = np.asarray(values)
+        array = np.asanyarray(values)
+        if np.ma.is_masked(array):
+            raise BagError("values are missing (masked) in some rows: fill them in.")
+        array = np.asarray(array)
         if array.ndim not in (1, 2) or len(array) != len(self):
             raise BagError(
                 f"values must have {len(self):,} rows, one per row of the bags, but have shape "

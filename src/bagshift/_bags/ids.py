@@ -127,6 +127,7 @@ def number_distinct(values: Any, name: str) -> tuple[IntArray, list[Hashable]]:
     >>> codes, distinct
     (array([0, 1, 0]), ['b', 'a'])
     """
+    values = unmask(values)
     if isinstance(values, np.ndarray) and values.dtype.kind in "biu" and values.ndim == 1:
         return _number_whole(values)
     entries = list_entries(values, name)
@@ -149,6 +150,20 @@ def _number_whole(values: NDArray[Any]) -> tuple[IntArray, list[Hashable]]:
     return rank[codes], distinct[order].tolist()
 
 
+def unmask(values: Any) -> Any:
+    """Turn what a mask of NumPy covers into None (NaT for dates): masked means missing."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    mask = np.ma.getmaskarray(values)
+    if not mask.any():
+        return values.data
+    if values.dtype.kind in "mM":
+        return np.where(mask, np.array("NaT", dtype=values.dtype), values.data)
+    entries = values.data.astype(object)
+    entries[mask] = None
+    return entries
+
+
 def list_entries(values: Any, name: str) -> list[Hashable]:
     """List an array, Series, index or sequence without changing the type of its entries.
 
@@ -157,6 +172,7 @@ def list_entries(values: Any, name: str) -> list[Hashable]:
     """
     if hasattr(values, "columns"):
         raise BagError(f"{name} must be one column, not a frame: select the column.")
+    values = unmask(values)
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
             raise BagError(
@@ -174,11 +190,18 @@ def list_entries(values: Any, name: str) -> list[Hashable]:
 
 
 def is_blank(value: object) -> bool:
-    """Whether an entry is missing: None, NaN, NaT, NA, or text of nothing but spaces."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    """Whether an entry is missing, or text of nothing but spaces."""
+    if type(value) is int:  # most ids
+        return False
+    return not value.strip() if isinstance(value, str | bytes) else is_missing(value)
+
+
+def is_missing(value: object) -> bool:
+    """Whether an entry is None, NaN, NaT, NA or masked, or a tuple or set that holds such."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType", "MaskedConstant"):
         return True
-    if isinstance(value, str):
-        return not value.strip()
+    if isinstance(value, tuple | frozenset):  # NaN in it would never match
+        return any(map(is_missing, value))
     try:
         return bool(value != value)
     except (TypeError, ValueError, ArithmeticError):

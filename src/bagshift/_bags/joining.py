@@ -34,6 +34,7 @@ def join_tables(
     ids: Sequence[NDArray[np.object_]],
     properties: Sequence[NDArray[Any]],
     rows_built: IntArray,
+    origins: IntArray,
 ) -> JoinedTable:
     """Join bag tables by id.
 
@@ -47,6 +48,8 @@ def join_tables(
         What must agree between entries of one id, over the stacked tables.
     rows_built : ndarray of shape (n_entries,)
         How many rows each entry's bag was built with.
+    origins : ndarray of shape (n_entries,)
+        Mark of the object each entry's bag was built in.
 
     Returns
     -------
@@ -55,8 +58,8 @@ def join_tables(
     Raises
     ------
     BagError
-        If an id stands for different bags: properties differ, or more rows come together than
-        the bag was built with.
+        If an id stands for different bags: they were built separately, properties differ, or
+        more rows come together than the bag was built with.
     """
     all_ids: list[Hashable] = [bag for part in ids for bag in part]
     bag_of_entry, distinct = number_distinct(list(map(canonical_id, all_ids)), "ids")
@@ -64,14 +67,14 @@ def join_tables(
     parts = np.split(bag_of_entry, np.cumsum([len(part) for part in ids])[:-1])
     bag_index = np.concatenate(list(map(look_up, parts, bag_indices)))
     clash = np.zeros(len(entries), dtype=bool)
-    for values in (*properties, rows_built):
+    for values in (*properties, rows_built, origins):
         clash[bag_of_entry[values != values[entries][bag_of_entry]]] = True
     in_many_parts = np.bincount(bag_of_entry, minlength=len(entries)) > 1
     clash |= in_many_parts & (count_rows(bag_index, len(entries)) > rows_built[entries])
     if clash.any():
         raise BagError(
             f"bag ids {name_some(all_ids[entry] for entry in entries[clash])} stand for different "
-            "bags in two parts (shares, sizes, weights or rows do not fit together): give the "
-            "bags different ids, or build them from all rows at once."
+            "bags in two parts (built separately, or of other shares, sizes, weights or rows): "
+            "give the bags different ids, or build them from all rows at once."
         )
     return JoinedTable(bag_index, entries)

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Labels of rows: plain objects, None where blank."""
+"""Labels of rows and of classes: plain scalars, None where unknown."""
 
+from datetime import date, timedelta
+from decimal import Decimal
+from numbers import Number
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bagshift._bags.ids import is_blank, number_distinct, plain_id
+from bagshift.exceptions import BagError, name_some
+
+_SCALARS = (str, bytes, Number, Decimal, date, timedelta, np.generic)
 
 
 def is_known(labels: NDArray[np.object_]) -> NDArray[np.bool_]:
@@ -17,5 +23,28 @@ def is_known(labels: NDArray[np.object_]) -> NDArray[np.bool_]:
 def read_labels(labels: Any, name: str) -> NDArray[np.object_]:
     """Read labels as plain objects, None where blank."""
     codes, distinct = number_distinct(labels, name)
+    strange = [label for label in distinct if not (is_blank(label) or _is_scalar(label))]
+    if strange:
+        raise BagError(
+            f"{name} must be scalars (text, numbers, booleans or dates), unlike "
+            f"{name_some(strange)}: give one label per row."
+        )
     plain = (None if is_blank(label) else plain_id(label) for label in distinct)
     return np.fromiter(plain, dtype=object, count=len(distinct))[codes]
+
+
+def read_class_labels(positive: Any, negative: Any) -> tuple[Any, Any]:
+    """Check the declared labels of the two classes, None where not declared."""
+    for name, label in (("positive", positive), ("negative", negative)):
+        if label is not None and (not _is_scalar(label) or is_blank(label)):
+            raise BagError(
+                f"{name} must be one label (text, number, boolean or date), not "
+                f"{name_some([label])}: name the class as the labels of the rows do."
+            )
+    if positive is not None and positive == negative:
+        raise BagError(f"positive and negative must differ, but both are {positive!r}.")
+    return plain_id(positive), plain_id(negative)
+
+
+def _is_scalar(label: Any) -> bool:
+    return isinstance(label, _SCALARS)

@@ -1,27 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Numbers out of whatever holds them; text is refused, never parsed."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bagshift._bags.ids import is_blank
+from bagshift._bags.ids import is_blank, is_missing, unmask
 from bagshift.exceptions import BagError, name_some
 
 FloatArray = NDArray[np.float64]
 
+_NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
+
 
 def plain_numbers(values: Any) -> Any:
     """Return a numeric array where there is one, else a list of the entries."""
+    values = unmask(values)
     if hasattr(values, "to_numpy"):  # pandas and polars Series
         array = values.to_numpy()
         if array.dtype.kind in "biuf":
             return array
         return values.tolist() if hasattr(values, "tolist") else values.to_list()
     if isinstance(values, np.ndarray):
-        return values if values.dtype.kind in "biuf" or values.ndim != 1 else values.tolist()
+        is_plain = values.dtype.kind in "biufmM" or values.ndim != 1  # a list of dates is of ints
+        return values if is_plain else values.tolist()
     return plain_numbers(np.asarray(values)) if hasattr(values, "__array__") else list(values)
 
 
@@ -44,10 +50,7 @@ def to_numbers(entries: Any, name: str, unit: str, keys: Sequence[Hashable]) -> 
     ndarray of shape (n,) or (n, n_classes)
         NaN where an entry is blank.
     """
-    if isinstance(entries, np.ndarray) and entries.dtype.kind in "biuf" and entries.ndim < 3:
-        numbers = entries.astype(np.float64)
-    else:
-        numbers = _from_objects(list(entries), name, unit, keys)
+    numbers = _to_floats(entries, name, unit, keys)
     if numbers.ndim == 1:
         return numbers
     if not numbers.shape[1]:
@@ -55,16 +58,39 @@ def to_numbers(entries: Any, name: str, unit: str, keys: Sequence[Hashable]) -> 
     return numbers[:, 0] if numbers.shape[1] == 1 else numbers
 
 
+def read_row_weights(values: Any, name: str, n_rows: int) -> FloatArray:
+    """Read one finite number per row, none of them negative; shape (n_rows,)."""
+    readable = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping)
+    entries = plain_numbers(values) if readable and getattr(values, "ndim", 1) == 1 else []
+    entries = [] if any(map(_is_row, entries)) else entries
+    numbers = _to_floats(entries, name, "rows", range(len(entries)))
+    if numbers.shape != (n_rows,) or not (np.isfinite(numbers) & (numbers >= 0)).all():
+        raise BagError(
+            f"{name} must hold {n_rows:,} finite numbers that are not negative, one per source "
+            "row."
+        )
+    return numbers
+
+
+def _to_floats(entries: Any, name: str, unit: str, keys: Sequence[Hashable]) -> FloatArray:
+    if isinstance(entries, np.ndarray) and entries.dtype.kind in "biuf" and entries.ndim < 3:
+        return entries.astype(np.float64)
+    return _from_objects(list(entries), name, unit, keys)
+
+
 def _from_objects(
     entries: list[Any], name: str, unit: str, keys: Sequence[Hashable]
 ) -> FloatArray:
+    if _are_plain(entries):
+        with suppress(OverflowError):  # the rest gives the same, but slowly
+            return np.array(entries, dtype=np.float64)
     entries = [
-        entry.item() if isinstance(entry, np.ndarray) and entry.ndim == 0 else entry
+        unmask(entry)[()] if isinstance(entry, np.ndarray) and entry.ndim == 0 else entry
         for entry in entries
     ]
     kinds = {type(entry) for entry in entries}
-    if any(issubclass(kind, str | bytes) for kind in kinds):
-        _refuse_entries(entries, lambda entry: isinstance(entry, str | bytes), name, unit, keys)
+    if any(issubclass(kind, _NO_NUMBERS) for kind in kinds) and any(map(_is_foreign, entries)):
+        _refuse_entries(entries, _is_foreign, name, unit, keys)
     is_row = [issubclass(kind, Sequence | np.ndarray | Mapping) for kind in kinds]
     if any(is_row):
         return _to_matrix(entries, name, unit, keys, all(is_row))
@@ -72,6 +98,24 @@ def _from_objects(
         return np.array([np.nan if is_blank(entry) else float(entry) for entry in entries])
     except (TypeError, ValueError, OverflowError):
         _refuse_entries(entries, lambda entry: not _is_number(entry), name, unit, keys)
+
+
+def _are_plain(entries: list[Any]) -> bool:
+    """Whether all entries are Python numbers, or all are rows of one length of such."""
+    if set(map(type, entries)) <= {list, tuple} and len(set(map(len, entries))) == 1:
+        entries = list(chain.from_iterable(entries))
+    kinds = set(map(type, entries))
+    return kinds <= {float, bool, int}
+
+
+def _is_foreign(entry: Any) -> bool:
+    return isinstance(entry, _NO_NUMBERS) and not is_missing(entry)
+
+
+def _is_row(entry: Any) -> bool:
+    if isinstance(entry, np.ndarray):
+        return entry.ndim > 0
+    return isinstance(entry, Sequence) and not isinstance(entry, str | bytes)
 
 
 def _is_number(entry: Any) -> bool:
@@ -92,6 +136,11 @@ def _to_matrix(
         )
     width = widths.pop()
     flat = [number for entry in entries for number in entry]
+    if any(map(_is_row, flat)):
+        raise BagError(
+            f"{name} holds tables in place of numbers: give one number per bag, or [negative, "
+            "positive]."
+        )
     flat_keys = [key for key in keys for _ in range(width)]
     return _from_objects(flat, name, unit, flat_keys).reshape(len(entries), width)
 

@@ -15,6 +15,7 @@ from bagshift._bags.checks import (
     check_shares,
     check_sizes,
     check_weights,
+    near_miss_advice,
 )
 from bagshift._bags.columns import BagColumn, read_column
 from bagshift._bags.ids import IntArray, RowIds, is_blank, read_row_ids
@@ -89,7 +90,8 @@ def read_bag_table(
     drop = on_unmatched == "drop"
     name = "shares" if counts is None else "counts"
     rows = read_row_ids(bag_ids, no_bag=no_bag, allow_blank=drop)
-    column = read_column(shares if counts is None else counts, name, rows)
+    classes = [label for label in (positive, negative) if label is not None]
+    column = read_column(shares if counts is None else counts, name, rows, classes)
     column = _order_classes(column, name, positive, negative)
     entry_of_bag, dropped = _match(column, name, rows, drop)
     used = np.flatnonzero(entry_of_bag >= 0)
@@ -151,10 +153,12 @@ def _match(column: BagColumn, name: str, rows: RowIds, drop: bool) -> tuple[IntA
     if not drop:
         check_matched(column, name, rows, without_rows, without_entry)
     elif column.ids and not (entry_of_bag >= 0).any():
+        advice = near_miss_advice(column, rows) or (
+            f"ids match by equality, so compare {name_some(column.ids, 2)} with "
+            f"{name_some(rows.ids, 2) or 'no id at all'}"
+        )
         raise BagError(
-            f"no bag of {name} is left: none of its ids occurs in bag_ids with a number; ids "
-            f"match by equality, so compare {name_some(column.ids, 2)} with "
-            f"{name_some(rows.ids, 2) or 'no id at all'}."
+            f"no bag of {name} is left: none of its ids occurs in bag_ids with a number; {advice}."
         )
     codes = rows.codes[rows.codes >= 0]
     n_blank = sum(map(is_blank, column.ids))
