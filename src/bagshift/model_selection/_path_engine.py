@@ -108,8 +108,10 @@ def cross_validate_settings(
     blocks = _group(range(len(machines)), lambda i: _parameters(machines[i], _KERNEL_PARAMETERS))
     advance = _counter(progress, len(blocks) * len(folds))
     for members in blocks:
-        block = _make_block([machines[i] for i in members], given)
-        of_folds = _errors_of_block(block, folds, n_jobs, advance)
+        # Made in the call, so that one kernel matrix is gone before the next is made.
+        of_folds = _errors_of_block(
+            _make_block([machines[i] for i in members], given), folds, n_jobs, advance
+        )
         for name in ("hard", "soft", "converged"):
             getattr(errors, name)[members] = np.stack([e[name] for e in of_folds], axis=1)
     return errors
