@@ -136,3 +136,9 @@ def test_unknown_tube():
 def test_bad_shares(bad, tube):
     with pytest.raises(BagError, match=r"\[0, 1\] but do not at positions 1"):
         targets([0.5, bad], tube=tube)
+
+
+@pytest.mark.parametrize("tube", TUBES)
+def test_masked_shares_are_missing(tube):
+    with pytest.raises(BagError, match=r"\[0, 1\] but do not at positions 1"):
+        targets(np.ma.array([0.5, 0.5], mask=[False, True]), tube=tube)

@@ -78,3 +78,9 @@ def test_lengths_disagree():
     bags = Bags.from_arrays(["a", "a", "b"], {"a": 1.0, "b": 0.0})
     with pytest.raises(BagError, match="must have 3 rows"):
         share_error(bags, np.array([True]))
+
+
+def test_masked_flags_are_refused():
+    bags = Bags.from_arrays(["a", "a", "b"], {"a": 1.0, "b": 0.0})
+    with pytest.raises(BagError, match="masked"):
+        share_error(bags, np.ma.array([True, False, True], mask=[False, True, False]))

@@ -333,6 +333,9 @@ def test_first_column_that_has_the_ids():
     numbered = pd.DataFrame({"precinct": [5, 6], "yes": [0.25, 0.75]})
     for frame in (numbered, numbered[::-1], numbered.set_index(pd.Index([6, 9]))):
         assert Bags.from_arrays([6, 5], frame).positive_shares.tolist() == [0.75, 0.25]
+    text = pd.DataFrame({"precinct": ["1", "2"], "yes": [0.25, 0.75]})
+    with pytest.raises(BagError, match="1 in the rows is not '1'"):
+        Bags.from_arrays([1, 2], text)
     headless = pd.DataFrame([["a", 0.5], ["b", 0.25]])
     assert Bags.from_arrays(["a", "b"], headless).positive_shares.tolist() == [0.5, 0.25]
 

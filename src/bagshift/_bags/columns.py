@@ -164,6 +164,8 @@ def _find_id_column(
 
 def _index_has_ids(frame: Any, first: Hashable, name: str, rows: RowIds) -> bool:
     """Whether a nameless index of whole numbers, rather than the first column, has the ids."""
+    if frame[first].dtype.kind not in "biuf":  # text and dates are no numbers of a class
+        return False
     in_index, in_column = (
         list(map(_canonical_entry, list_entries(place, name)))
         for place in (frame.index, frame[first])
@@ -183,9 +185,11 @@ def _index_has_ids(frame: Any, first: Hashable, name: str, rows: RowIds) -> bool
 def _canonical_entry(entry: Any) -> Hashable:
     """Return the canonical id of what may be no id at all."""
     try:
-        return canonical_id(entry) if hash(entry) is not None else None
+        key = canonical_id(entry)
+        hash(key)
     except (TypeError, ValueError):
         return None
+    return key
 
 
 # One number per row -----------------------------------------------------------------------
