@@ -7,6 +7,8 @@ import io
 import json
 import re
 import zipfile
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -15,16 +17,21 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.pipeline import Pipeline
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from bagshift import TGPLM, Bags, InverseCalibrationSVM, SourceSVM
-from bagshift._trusted_types import OBJECTS, TRUSTED
+from bagshift import TGPLM, BagKFold, Bags, InverseCalibrationSVM, SourceSVM
+from bagshift._model_files import archive
+from bagshift._model_files.trusted_types import OBJECTS, TRUSTED
 from bagshift.exceptions import ModelFileError
 from bagshift.features import feature_pipeline
+from bagshift.kernels import Kernel as NamedKernel
 from bagshift.persistence import (
     Manifest,
+    describe_model,
     load_model,
     save_model,
     version_differences,
@@ -155,7 +162,7 @@ def test_same_rows_give_the_same_model(models: dict[str, Pipeline]) -> None:
 @pytest.mark.parametrize("labels", [(0, 1), (-1, 1), (False, True), ("a", "b")])
 def test_labels_keep_their_type(tmp_path: Path, labels: tuple[Any, Any]) -> None:
     model, frame = fitted(TGPLM(), labels)
-    save(model, tmp_path / "m.skops")
+    save_model(model, tmp_path / "m.skops")
     loaded = load_model(tmp_path / "m.skops").model
     np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
     assert loaded.classes_.dtype == model.classes_.dtype
@@ -195,18 +202,90 @@ def product(A: Any, B: Any) -> Any:
 @pytest.mark.parametrize("kernel", [product, Kernel(), lambda A, B: A @ B.T])
 def test_kernel_that_is_a_function_is_not_saved(tmp_path: Path, kernel: Any) -> None:
     model, _ = fitted(TGPLM(kernel=kernel))
-    with pytest.raises(ModelFileError, match="cannot be saved"):
+    with pytest.raises(ModelFileError, match=r"cannot be saved.* must be given by name\.$"):
         save(model, tmp_path / "m.skops")
     assert not list(tmp_path.iterdir())
 
 
-def test_other_estimators_are_not_saved(tmp_path: Path) -> None:
-    class Own(BaseEstimator):
-        pass
+def small_bags() -> Bags:
+    return Bags.from_arrays([0, 0, 1, 1, 2, 2], {0: 0.1, 1: 0.5, 2: 0.9})
 
-    for model in (Own(), FunctionTransformer(np.log), object()):
-        with pytest.raises(ModelFileError, match="cannot be saved"):
-            save(model, tmp_path / "m.skops")
+
+def small(machine: Any = None, as_rows: Callable[[Any], Any] = np.asarray) -> Any:
+    """Return a machine fitted to three bags of two rows."""
+    X = as_rows(np.arange(12.0).reshape(6, 2) % 5)
+    return (machine or InverseCalibrationSVM(gamma=0.5)).fit(X, small_bags())
+
+
+def small_pipeline() -> Pipeline:
+    scaler = StandardScaler()
+    X = scaler.fit_transform(np.arange(12.0).reshape(6, 2) % 5)
+    return make_pipeline(scaler, InverseCalibrationSVM().fit(X, small_bags()))
+
+
+class Own(BaseEstimator):
+    """An estimator of somebody else."""
+
+
+UNSAVED: dict[str, tuple[Callable[[], Any], str]] = {
+    "nothing": (lambda: None, "None is no classifier of bagshift and no Pipeline"),
+    "object": (object, "an object is no classifier"),
+    "other estimator": (Own, "an Own is no classifier"),
+    "scaler": (lambda: StandardScaler().fit(np.eye(3)), "a StandardScaler is no classifier"),
+    "not fitted": (TGPLM, "the TGPLM in it is not fitted; call fit"),
+    "scaler not fitted": (
+        lambda: make_pipeline(StandardScaler(), small()),
+        "the StandardScaler in it is not fitted",
+    ),
+    "ends in a scaler": (
+        lambda: make_pipeline(small(), StandardScaler()),
+        "a Pipeline is no classifier of bagshift, as it ends in a StandardScaler",
+    ),
+    "cache": (lambda: small_pipeline().set_params(memory="cache"), "has memory="),
+    "cache further in": (
+        lambda: make_pipeline(small_pipeline().set_params(memory="cache")),
+        "has memory=",
+    ),
+    "search": (
+        lambda: GridSearchCV(InverseCalibrationSVM(), {"C": [1.0]}, cv=BagKFold(3)).fit(
+            np.arange(12.0).reshape(6, 2), small_bags()
+        ),
+        "take its best_estimator_",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", UNSAVED)
+def test_what_would_not_be_read_is_not_saved(tmp_path: Path, kind: str) -> None:
+    make, reason = UNSAVED[kind]
+    model = make()
+    for save_it in (save, save_model):
+        with pytest.raises(ModelFileError, match=f"^This model cannot be saved: .*{reason}"):
+            save_it(model, tmp_path / "m.skops")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["nothing", "object", "scaler", "not fitted", "search"])
+def test_what_is_no_model_is_not_described(kind: str) -> None:
+    make, reason = UNSAVED[kind]
+    with pytest.raises(ModelFileError, match=reason):
+        describe_model(make())
+
+
+def test_type_of_somebody_else_is_named(tmp_path: Path) -> None:
+    step = FunctionTransformer(np.log1p, validate=True).fit(np.eye(2))
+    with pytest.raises(ModelFileError) as refused:
+        save_model(make_pipeline(step, small()), tmp_path / "m.skops")
+    assert "it holds 'log1p', 'FunctionTransformer', and" in str(refused.value)
+    assert "kernel" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "rows", [["a"], [[1, 2]], 3, [np.nan], np.array([np.nan]), np.array([0.5]), [-1]], ids=str
+)
+def test_fingerprints_are_whole_numbers(tmp_path: Path, rows: Any) -> None:
+    with pytest.raises(ModelFileError, match="fitted_rows does not hold one whole number"):
+        save_model(small(), tmp_path / "m.skops", fitted_rows=rows)
 
 
 def test_failed_save_keeps_the_old_file(tmp_path: Path) -> None:
@@ -316,11 +395,43 @@ def test_damaged_members(
         load_model(path)
 
 
-def test_other_format_says_what_to_do(files: dict[str, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("found", [2, "1", True, 1.0, None])
+def test_other_format_says_what_to_do(files: dict[str, Path], tmp_path: Path, found: Any) -> None:
     with zipfile.ZipFile(files["tgplm"]) as archive:
-        manifest = json.loads(archive.read("manifest.json")) | {"format": 2}
+        manifest = json.loads(archive.read("manifest.json")) | {"format": found}
     path = rewritten(files["tgplm"], tmp_path / "m.skops", manifest=json.dumps(manifest).encode())
-    with pytest.raises(ModelFileError, match=r"format 2 .* fit again"):
+    with pytest.raises(ModelFileError, match=f"format {found!r} .* reads format 1; .* fit again"):
+        load_model(path)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"method": 3},
+        {"classes": ["a"]},
+        {"classes": "ab"},
+        {"classes": [["no"], "yes"]},
+        {"positive": None},
+        {"columns": {"age": "picture"}},
+        {"columns": {"age": []}},
+        {"columns": ["age"]},
+        {"bag_column": 1},
+        {"id_column": []},
+        {"label_column": {}},
+        {"holds_training_rows": "no"},
+        {"fit": []},
+        {"versions": {"numpy": 2}},
+        {"versions": 1},
+    ],
+    ids=str,
+)
+def test_entry_of_the_manifest_that_cannot_be(
+    files: dict[str, Path], tmp_path: Path, entry: dict[str, Any]
+) -> None:
+    with zipfile.ZipFile(files["tgplm"]) as archive:
+        manifest = json.loads(archive.read("manifest.json")) | entry
+    path = rewritten(files["tgplm"], tmp_path / "m.skops", manifest=json.dumps(manifest).encode())
+    with pytest.raises(ModelFileError, match="manifest cannot be read"):
         load_model(path)
 
 
@@ -346,19 +457,303 @@ def test_flipped_bytes_are_noticed(files: dict[str, Path], tmp_path: Path) -> No
             assert "refused" in str(error)  # noqa: PT017
 
 
-def test_model_without_predictions_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "m.skops"
-    save(StandardScaler().fit(np.eye(3)), path)
-    with pytest.raises(ModelFileError, match="holds no model"):
+def saved_unchecked(
+    model: Any, path: Path, monkeypatch: pytest.MonkeyPatch, manifest: Manifest | None = None
+) -> Path:
+    """Write a model that `save_model` refuses."""
+    sound = describe_model(small())
+    with monkeypatch.context() as patch:
+        patch.setattr("bagshift.persistence.check_model", lambda *_: None)
+        save_model(model, path, manifest or sound)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["nothing", "scaler", "not fitted", "ends in a scaler", "cache"])
+def test_file_without_a_model_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    make, reason = UNSAVED[kind]
+    path = saved_unchecked(make(), tmp_path / "m.skops", monkeypatch)
+    with pytest.raises(ModelFileError, match=f"was refused: .*{reason}"):
         load_model(path)
 
 
-def test_pipeline_with_a_cache_is_refused(tmp_path: Path) -> None:
-    model, _ = fitted(TGPLM())
-    path = tmp_path / "m.skops"
-    save(model.set_params(memory=str(tmp_path / "cache")), path)
-    with pytest.raises(ModelFileError, match="holds no model"):
+def with_attributes(model: Any, **attributes: Any) -> Any:
+    for name, value in attributes.items():
+        setattr(model, name, value)
+    return model
+
+
+def without(model: Any, name: str) -> Any:
+    delattr(model, name)
+    return model
+
+
+def sparse_with_a_column_beyond_the_end() -> Any:
+    model = small(as_rows=sparse.csr_matrix)
+    model.support_vectors_.indices[0] = 10**6
+    return model
+
+
+def scaled_by(**attributes: Any) -> Any:
+    model = small_pipeline()
+    with_attributes(model[0], **attributes)
+    return model
+
+
+def rbf(**changed: Any) -> Any:
+    return with_attributes(small(), **changed)
+
+
+def linear(**changed: Any) -> Any:
+    return with_attributes(small(InverseCalibrationSVM(kernel="linear")), **changed)
+
+
+def coupled(**changed: Any) -> Any:
+    X = np.arange(12.0).reshape(6, 2) % 5
+    model = TGPLM().fit(X, small_bags(), source=(X[:4], [0, 1, 0, 1]))
+    return with_attributes(model, **changed)
+
+
+BROKEN: dict[str, tuple[Callable[[], Any], str]] = {
+    "three classes": (lambda: rbf(classes_=np.arange(3)), "not two different classes"),
+    "one class twice": (lambda: rbf(classes_=np.array([1, 1])), "not two different classes"),
+    "classes in a list": (lambda: rbf(classes_=[0, 1]), "not two different classes"),
+    "positive class": (lambda: rbf(positive_class_=7), "positive_class_ is none of"),
+    "intercept": (lambda: rbf(intercept_=np.array([np.nan])), "intercept_ holds values"),
+    "two intercepts": (lambda: rbf(intercept_=np.zeros(2)), r"shape \(2,\) where \(1,\)"),
+    "no intercept": (lambda: without(rbf(), "intercept_"), "intercept_"),
+    "coefficients": (lambda: rbf(dual_coef_=np.zeros((1, 99))), r"dual_coef_ has shape \(1, 99"),
+    "rows": (lambda: rbf(support_vectors_=np.zeros((6, 3))), "support_vectors_ has shape"),
+    "rows of text": (lambda: rbf(support_vectors_=np.full((6, 2), "x")), "not finite numbers"),
+    "infinite rows": (lambda: rbf(support_vectors_=np.full((6, 2), np.inf)), "not finite"),
+    "sparse rows": (sparse_with_a_column_beyond_the_end, "indices|index"),
+    "weights": (lambda: linear(coef_=np.zeros((2, 2))), "coef_ has shape"),
+    "infinite weights": (lambda: linear(coef_=np.full((1, 2), np.inf)), "not finite"),
+    "columns": (lambda: linear(n_features_in_=10**12), "coef_ has shape"),
+    "source": (lambda: coupled(source_dual_coef_=np.zeros((1, 1))), "source_dual_coef_"),
+    "score scale": (lambda: coupled(score_scale=np.nan), "score_scale"),
+    "kernel": (lambda: rbf(kernel_="rbf"), "none of bagshift's kernels"),
+    "kernel width": (lambda: rbf(kernel_=NamedKernel("rbf", gamma=np.nan)), "none of bagshift's"),
+    "degree": (lambda: rbf(kernel_=NamedKernel("poly", degree=10**9)), "none of bagshift's"),
+    "hidden method": (lambda: rbf(predict="no method"), "cannot predict"),
+    "scaler": (lambda: scaled_by(mean_=np.array([np.nan, 0.0])), "cannot predict"),
+    "scaler of other columns": (lambda: scaled_by(n_features_in_=3), "cannot predict"),
+    "scaler of many columns": (lambda: scaled_by(n_features_in_=10**12), "which no model does"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_model_that_cannot_predict_is_neither_saved_nor_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    make, reason = BROKEN[kind]
+    model = make()
+    with pytest.raises(ModelFileError, match=f"^This model cannot be saved: .*{reason}"):
+        save_model(model, tmp_path / "m.skops")
+    path = saved_unchecked(model, tmp_path / "m.skops", monkeypatch)
+    with pytest.raises(ModelFileError, match=f"was refused: .*{reason}"):
         load_model(path)
+
+
+WRONG_PAPERS: dict[str, tuple[dict[str, Any], str]] = {
+    "classes": ({"classes": (0, 2)}, "names the classes 0, 2 and the model has 0, 1"),
+    "types of classes": ({"classes": (False, True)}, "names the classes False, True"),
+    "order of classes": ({"classes": (1, 0)}, "names the classes 1, 0"),
+    "positive": ({"positive": 0}, "names 0 as the positive class and the model has 1"),
+    "columns": (
+        {"columns": dict.fromkeys("abc", "number")},
+        "lists 3 columns and the model takes 2",
+    ),
+    "rows inside": ({"holds_training_rows": False}, "no training rows are inside"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_PAPERS)
+def test_papers_of_another_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    changes, reason = WRONG_PAPERS[kind]
+    model = small()
+    papers = replace(describe_model(model), **changes)
+    with pytest.raises(ModelFileError, match=f"^This model cannot be saved: .*{reason}"):
+        save_model(model, tmp_path / "m.skops", papers)
+    path = saved_unchecked(model, tmp_path / "m.skops", monkeypatch, papers)
+    with pytest.raises(ModelFileError, match=f"was refused: .*{reason}"):
+        load_model(path)
+
+
+def test_table_model_is_tried_on_a_row_without_values(
+    models: dict[str, Pipeline], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = mixed_frame(1)
+    kinds = {
+        name: "number" if dtype.is_numeric() else "date" if dtype.is_temporal() else "text"
+        for name, dtype in frame.schema.items()
+    }
+    papers = replace(describe_model(models["tgplm"]), columns=kinds)
+    path = tmp_path / "m.skops"
+    save_model(models["tgplm"], path, papers)
+    assert load_model(path).manifest.columns == kinds
+    renamed = {f"{name}2": kind for name, kind in kinds.items()}
+    saved_unchecked(models["tgplm"], path, monkeypatch, replace(papers, columns=renamed))
+    with pytest.raises(ModelFileError, match="lists other columns than the model takes"):
+        load_model(path)
+
+
+# --- files that unpack to more than they are --------------------------------------------------
+
+
+def with_member(path: Path, name: str, content: bytes) -> Path:
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as file:
+        file.writestr(name, content)
+    return path
+
+
+@pytest.fixture
+def small_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write a model of a few thousand bytes, to be judged like a large one."""
+    path = tmp_path / "small.skops"
+    save_model(small(as_rows=sparse.csr_matrix), path)
+    monkeypatch.setattr(archive, "SMALL", 2**20)
+    return path
+
+
+def test_bomb_is_refused_before_anything_is_unpacked(
+    small_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_model(small_file)
+    with_member(small_file, "9.npy", bytes(8 * 2**20))
+    for method in ("read", "open", "testzip"):
+        monkeypatch.setattr(zipfile.ZipFile, method, lambda *_: pytest.fail("it was unpacked"))
+    with pytest.raises(ModelFileError, match=r"unpacks from 0\.0 MiB to 8 MiB, which no model"):
+        load_model(small_file)
+
+
+def test_bomb_in_a_sparse_array(small_file: Path, tmp_path: Path) -> None:
+    bomb = io.BytesIO()
+    np.savez_compressed(bomb, data=np.zeros(2**20))
+    (name,) = (n for n in zipfile.ZipFile(small_file).namelist() if n.endswith(".npz"))
+    key = name.partition(".")[0]
+    path = rewritten(small_file, tmp_path / "m.skops", **{key: bomb.getvalue()})
+    with pytest.raises(ModelFileError, match="MiB to 8 MiB, which no model does"):
+        load_model(path)
+
+
+def test_array_read_many_times(small_file: Path, tmp_path: Path) -> None:
+    random = np.random.default_rng(0).random(2**14)
+    buffer = io.BytesIO()
+    np.save(buffer, random)
+    with_member(small_file, "9.npy", buffer.getvalue())
+    again = {
+        "__class__": "ndarray",
+        "__module__": "numpy",
+        "__loader__": "NdArrayNode",
+        "type": "numpy",
+        "file": "9.npy",
+    }
+    schema = schema_of(small_file) | {"content": [again] * 500}
+    path = rewritten(small_file, tmp_path / "m.skops", schema=json.dumps(schema).encode())
+    with pytest.raises(ModelFileError, match="MiB to 63 MiB, which no model does"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("name", ["schema", "manifest"])
+def test_large_papers(small_file: Path, tmp_path: Path, name: str) -> None:
+    limit = archive.LARGEST_MEMBER[f"{name}.json"]
+    archive.check_sizes({f"{name}.json": limit}, limit)
+    with pytest.raises(archive.Fault, match="which no model needs"):
+        archive.check_sizes({f"{name}.json": limit + 1}, limit)
+
+
+def test_model_larger_than_memory(small_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "SMALL", 100)
+    monkeypatch.setattr(archive, "LARGEST_RATIO", 10**6)
+    monkeypatch.setattr(archive, "free_memory", lambda: 1000)
+    with pytest.raises(ModelFileError, match="GiB of memory but"):
+        load_model(small_file)
+
+
+def test_file_larger_than_any_model(small_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "LARGEST", 1000)
+    monkeypatch.setattr(Path, "read_bytes", lambda _: pytest.fail("it was read"))
+    with pytest.raises(ModelFileError, match="larger than any model"):
+        load_model(small_file)
+
+
+def test_member_larger_than_it_says(small_file: Path) -> None:
+    with_member(small_file, "9.npy", bytes(5000))
+    content = small_file.read_bytes()
+    assert content.count((5000).to_bytes(4, "little")) == 2
+    small_file.write_bytes(
+        content.replace((5000).to_bytes(4, "little"), (9).to_bytes(4, "little"))
+    )
+    with pytest.raises(ModelFileError, match="is damaged or not a model file"):
+        load_model(small_file)
+
+
+def array_bytes(array: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def claiming(shape: tuple[int, ...]) -> bytes:
+    """Return an array file whose header promises more than follows."""
+    buffer = io.BytesIO()
+    header = {"descr": "<u8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(buffer, header)
+    return buffer.getvalue() + bytes(16)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (array_bytes(["a", "b"]), "does not hold one whole number for each row"),
+        (array_bytes(np.zeros((2, 2), np.uint64)), "does not hold one whole number for each row"),
+        (array_bytes(np.uint64(3)), "does not hold one whole number for each row"),
+        (array_bytes([np.nan]), "does not hold one whole number for each row"),
+        (claiming((10**11,)), "is not the array it claims to be"),
+        (claiming((-1, -2)), "is not the array it claims to be"),
+    ],
+    ids=["text", "table", "number", "nan", "long", "negative"],
+)
+def test_fitted_rows_that_are_none(
+    small_file: Path, tmp_path: Path, content: bytes, reason: str
+) -> None:
+    path = rewritten(small_file, tmp_path / "m.skops", fitted_rows=content)
+    with pytest.raises(ModelFileError, match=f"was refused: its list of fitted rows {reason}"):
+        load_model(path)
+
+
+def test_array_of_the_model_that_claims_too_much(small_file: Path, tmp_path: Path) -> None:
+    name = next(n for n in zipfile.ZipFile(small_file).namelist() if n[0].isdigit())
+    key = name.partition(".")[0]
+    path = rewritten(small_file, tmp_path / "m.skops", **{key: claiming((10**11,))})
+    with pytest.raises(
+        ModelFileError, match=rf"its array '{key}\.np.' is not the array it claims"
+    ):
+        load_model(path)
+
+
+# --- what the papers say ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("positive", ["Aye", "no"])
+def test_positive_class_is_the_models_own(tmp_path: Path, positive: str) -> None:
+    negative = "no" if positive == "Aye" else "Aye"
+    bags = Bags.from_arrays(
+        [0, 0, 1, 1, 2, 2], {0: 0.0, 1: 0.5, 2: 1.0}, negative=negative, positive=positive
+    )
+    model = InverseCalibrationSVM().fit(np.arange(6.0)[:, None], bags)
+    save_model(model, tmp_path / "m.skops")
+    manifest = load_model(tmp_path / "m.skops").manifest
+    assert (manifest.classes, manifest.positive) == (("Aye", "no"), positive)
+
+
+def test_folder_is_called_one(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match=r"is a folder; name a model file\.$"):
+        load_model(tmp_path)
 
 
 def test_model_describes_itself(models: dict[str, Pipeline], tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ FLOORS = tuple(
         "solvers",
         "estimators",
         "model_selection",
-        "columns tables features fingerprints _trusted_types persistence datasets plotting",
+        "columns tables features fingerprints _model_files persistence datasets plotting",
         "workflows",
         "cli",
     )

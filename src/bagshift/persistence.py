@@ -14,8 +14,8 @@ import json
 import platform
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bagshift._trusted_types import TRUSTED
+from bagshift._model_files.archive import (
+    FITTED_ROWS,
+    MANIFEST,
+    SCHEMA,
+    check_file_size,
+    read_fitted_rows,
+    read_papers,
+)
+from bagshift._model_files.faults import Fault, first_line
+from bagshift._model_files.model import check_model, machine_of, plain
+from bagshift._model_files.schema import check_schema, untrusted_types
+from bagshift._model_files.trusted_types import TRUSTED
 from bagshift.atomic import whole_file
 from bagshift.exceptions import ModelFileError, name_some
 
 FORMAT = 1
-MANIFEST = "manifest.json"
-FITTED_ROWS = "fitted_rows.npy"
-SCHEMA = "schema.json"
+KINDS = ("number", "date", "text")
 VERSIONED = ("bagshift", "numpy", "scikit-learn", "skrub", "skops")
 
 
@@ -43,9 +52,9 @@ class Manifest:
     method : str
         Name of the method, such as "tgplm".
     classes : tuple
-        Negative and positive class.
+        Both classes, in the order of the model's ``classes_``.
     positive : str, int, float or bool
-        The class that shares are of.
+        The one that shares are of.
     columns : dict
         Columns that the model needs and their kinds ("number", "date", "text").
     bag_column, id_column, label_column : str or None
@@ -121,13 +130,20 @@ def describe_model(model: Any) -> Manifest:
     Returns
     -------
     Manifest
+
+    Raises
+    ------
+    ModelFileError
+        When it is neither, or is not fitted.
     """
-    machine = model[-1] if hasattr(model, "steps") else model
-    classes = tuple(_plain(label) for label in getattr(machine, "classes_", (0, 1)))
+    try:
+        machine = machine_of(model)
+    except Fault as fault:
+        raise _not_saved(fault) from fault
     return Manifest(
         method=type(machine).__name__,
-        classes=classes,
-        positive=classes[-1],
+        classes=tuple(plain(label) for label in machine.classes_),
+        positive=plain(machine.positive_class_),
         holds_training_rows=hasattr(machine, "support_vectors_"),
     )
 
@@ -156,8 +172,10 @@ def save_model(
     Raises
     ------
     ModelFileError
-        When the model holds something that a model file must not hold, such as a kernel that is
-        a Python function.
+        When :func:`load_model` would refuse the file: when the model is not fitted, is no
+        classifier of bagshift or Pipeline that ends in one, holds something that a model file
+        must not hold, such as a kernel that is a Python function, or is not what the manifest
+        says.
     TableError
         When the file cannot be written.
 
@@ -174,21 +192,15 @@ def save_model(
     >>> loaded.manifest.classes, loaded.model.predict([[2.0]]).tolist()
     (('no', 'yes'), ['yes'])
     """
-    import skops.io
-
+    papers = manifest or describe_model(model)
     try:
-        data = skops.io.dumps(model, compression=zipfile.ZIP_DEFLATED)
-    except Exception as error:  # skops lets errors of the objects themselves through
-        raise ModelFileError(f"This model cannot be saved: {_first_line(error)}.") from error
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        strangers = _untrusted(json.loads(archive.read(SCHEMA)))
-    if strangers:
-        raise ModelFileError(
-            f"This model cannot be saved: it holds {name_some(strangers)}, and a model file holds "
-            "no functions and no types other than our own; a kernel must be given by name."
-        )
+        check_model(model, papers)
+        data = _with_papers(_dump(model), papers, fitted_rows)
+        read_papers(data)
+    except Fault as fault:
+        raise _not_saved(fault) from fault
     with whole_file(path) as draft:
-        draft.write_bytes(_with_papers(data, manifest or describe_model(model), fitted_rows))
+        draft.write_bytes(data)
 
 
 def load_model(path: str | Path) -> SavedModel:
@@ -206,24 +218,22 @@ def load_model(path: str | Path) -> SavedModel:
     Raises
     ------
     ModelFileError
-        When the file is missing, damaged, not a model file, or names a type we do not write.
-        Nothing of it has been built then.
+        When the file is missing, damaged, not a model file, unpacks to more than a model does,
+        or names a type we do not write: nothing of it has been built then. Or when the model in
+        it could not predict, or is not what its manifest says.
     """
     path = Path(path)
-    if not path.is_file():
-        raise ModelFileError(f"{path} does not exist; `bagshift fit ... -o {path}` writes one.")
+    data = _read(path)
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ModelFileError(f"{path} cannot be read: {error.strerror or error}.") from error
-    members = _checked_members(data, path)
-    manifest = _read_manifest(members, path)
-    _check_schema(members, path)
-    return SavedModel(
-        model=_build(data, path),
-        manifest=manifest,
-        fitted_rows=_read_fitted_rows(members, path),
-    )
+        members, sizes = read_papers(data)
+        manifest = _read_manifest(members[MANIFEST])
+        fitted_rows = read_fitted_rows(members[FITTED_ROWS])
+        check_schema(members[SCHEMA], sizes, len(data))
+        model = _build(data)
+        check_model(model, manifest)
+    except Fault as fault:
+        raise _refused(path, fault) from fault
+    return SavedModel(model=model, manifest=manifest, fitted_rows=fitted_rows)
 
 
 def version_differences(manifest: Manifest) -> list[str]:
@@ -247,108 +257,108 @@ def version_differences(manifest: Manifest) -> list[str]:
     ]
 
 
+def _dump(model: Any) -> bytes:
+    """Return the archive of a model that holds nothing but trusted types."""
+    import skops.io
+
+    try:
+        data: bytes = skops.io.dumps(model, compression=zipfile.ZIP_DEFLATED)
+    except Exception as error:  # skops lets errors of the objects themselves through
+        raise Fault(first_line(error)) from error
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        strangers = untrusted_types(json.loads(archive.read(SCHEMA)))
+    if strangers:
+        names = name_some(name.rpartition(".")[2] for name in strangers)
+        raise Fault(
+            f"it holds {names}, and a model file holds no functions and only the types that "
+            "bagshift itself writes"
+        )
+    return data
+
+
 def _with_papers(data: bytes, manifest: Manifest, fitted_rows: ArrayLike) -> bytes:
     buffer = io.BytesIO(data)
     rows = io.BytesIO()
-    np.save(rows, np.asarray(fitted_rows, np.uint64), allow_pickle=False)
+    np.save(rows, _as_fingerprints(fitted_rows), allow_pickle=False)
     with zipfile.ZipFile(buffer, "a", compression=zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(MANIFEST, json.dumps(asdict(manifest), indent=2, default=_plain))
+        archive.writestr(MANIFEST, json.dumps(asdict(manifest), indent=2, default=plain))
         archive.writestr(FITTED_ROWS, rows.getvalue())
     return buffer.getvalue()
 
 
-def _plain(value: Any) -> Any:
-    """Turn what JSON does not know into what it does."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    return value if isinstance(value, str | int | float | bool) else str(value)
-
-
-def _checked_members(data: bytes, path: Path) -> dict[str, bytes]:
-    """Read the papers and the schema; the checksum of every member must hold."""
+def _as_fingerprints(fitted_rows: ArrayLike) -> NDArray[np.uint64]:
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = archive.namelist()
-            damaged = archive.testzip()
-            papers = {name: archive.read(name) for name in (MANIFEST, SCHEMA, FITTED_ROWS)}
-    except KeyError as error:
-        raise _refusal(path, "it is not a model file of bagshift") from error
-    except Exception as error:  # zipfile raises many kinds on damaged archives
-        raise _refusal(path, "it is damaged or not a model file") from error
-    if damaged is not None:
-        raise _refusal(path, "it is damaged")
-    if len(set(names)) != len(names):
-        raise _refusal(path, "it holds two members of one name")
-    return papers
+        rows = np.asarray(fitted_rows, None if isinstance(fitted_rows, np.ndarray) else np.uint64)
+    except (ValueError, TypeError, OverflowError):
+        rows = np.empty(())
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+        raise Fault("fitted_rows does not hold one whole number for each row")
+    return rows.astype(np.uint64)
 
 
-def _read_manifest(members: Mapping[str, bytes], path: Path) -> Manifest:
+def _read(path: Path) -> bytes:
+    if path.is_dir():
+        raise ModelFileError(f"{path} is a folder; name a model file.")
+    if not path.is_file():
+        raise ModelFileError(f"{path} does not exist; `bagshift fit ... -o {path}` writes one.")
     try:
-        content = json.loads(members[MANIFEST])
+        check_file_size(path.stat().st_size)
+        return path.read_bytes()
+    except Fault as fault:
+        raise _refused(path, fault) from fault
+    except OSError as error:
+        raise ModelFileError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def _read_manifest(content: bytes) -> Manifest:
+    try:
+        read = json.loads(content)
         known = {f.name for f in fields(Manifest)}
-        found = {name: content[name] for name in content if name in known}
-        manifest = Manifest(**found | {"classes": tuple(found["classes"])})
-        right_types = (
-            isinstance(manifest.columns, dict)
-            and isinstance(manifest.versions, dict)
-            and isinstance(manifest.fit, dict)
-            and len(manifest.classes) == 2
+        found = {name: read[name] for name in read if name in known}
+        manifest = Manifest(**found)
+        is_sound = isinstance(manifest.classes, list) and all(
+            check(getattr(manifest, name)) for name, check in SOUND.items()
         )
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise _refusal(path, "its manifest cannot be read") from error
-    if not right_types:
-        raise _refusal(path, "its manifest cannot be read")
-    if manifest.format != FORMAT:
-        raise _refusal(
-            path,
-            f"it has format {manifest.format} and this bagshift reads format {FORMAT}; use the "
-            "version it was written with, or fit again",
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise Fault("its manifest cannot be read") from error
+    if not is_sound:
+        raise Fault("its manifest cannot be read")
+    if type(manifest.format) is not int or manifest.format != FORMAT:
+        raise Fault(
+            f"it has format {manifest.format!r} and this bagshift reads format {FORMAT}; use the "
+            "version it was written with, or fit again"
         )
-    return manifest
+    return replace(manifest, classes=tuple(manifest.classes))
 
 
-def _check_schema(members: Mapping[str, bytes], path: Path) -> None:
-    from skops.io._protocol import PROTOCOL
-
-    try:
-        schema = json.loads(members[SCHEMA])
-        protocol = schema["protocol"]
-        strangers = _untrusted(schema)
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise _refusal(path, "its contents cannot be read") from error
-    # Older protocols are rebuilt by older code of skops, which our list says nothing about.
-    if type(protocol) is not int or protocol != PROTOCOL:
-        raise _refusal(
-            path, f"it uses protocol {protocol!r} of skops and {PROTOCOL} is installed; fit again"
-        )
-    if strangers:
-        raise _refusal(path, f"it asks for {name_some(strangers)}, which bagshift never writes")
+def _is_label(value: Any) -> bool:
+    return isinstance(value, str | int | float | bool)
 
 
-def _untrusted(schema: Any) -> list[str]:
-    """List types of an archive that are not trusted, or not to be rebuilt in that way."""
-    strangers = set()
-    for node in _nodes(schema):
-        loader = node.get("__loader__")
-        name = f"{node.get('__module__')}.{node.get('__class__')}"
-        if not isinstance(loader, str) or name not in TRUSTED.get(loader, frozenset()):
-            strangers.add(name)
-    return sorted(strangers)
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
-def _nodes(item: Any) -> Iterator[dict[str, Any]]:
-    """Walk everything, so that no node can hide where none is expected."""
-    if isinstance(item, dict):
-        if not {"__loader__", "__class__", "__module__"}.isdisjoint(item):
-            yield item
-        for value in item.values():
-            yield from _nodes(value)
-    elif isinstance(item, list):
-        for value in item:
-            yield from _nodes(value)
+def _is_text_or_none(value: Any) -> bool:
+    return value is None or isinstance(value, str)
 
 
-def _build(data: bytes, path: Path) -> Any:
+# What each entry of a manifest must be.
+SOUND: dict[str, Callable[[Any], bool]] = {
+    "method": _is_text,
+    "classes": lambda classes: len(classes) == 2 and all(map(_is_label, classes)),
+    "positive": _is_label,
+    "columns": lambda columns: set(columns.values()) <= set(KINDS),
+    "bag_column": _is_text_or_none,
+    "id_column": _is_text_or_none,
+    "label_column": _is_text_or_none,
+    "holds_training_rows": lambda answer: isinstance(answer, bool),
+    "fit": lambda report: isinstance(report, dict),
+    "versions": lambda versions: all(map(_is_text, versions.values())),
+}
+
+
+def _build(data: bytes) -> Any:
     import skops.io
 
     trusted = sorted(set().union(*TRUSTED.values()))
@@ -356,26 +366,14 @@ def _build(data: bytes, path: Path) -> Any:
         with warnings.catch_warnings():
             # Versions are compared, and told, from the manifest.
             warnings.simplefilter("ignore")
-            model = skops.io.loads(data, trusted=trusted)
+            return skops.io.loads(data, trusted=trusted)
     except Exception as error:  # a file made to break may break anything
-        raise _refusal(path, f"it cannot be rebuilt ({_first_line(error)})") from error
-    # A cache of a pipeline is a folder of pickles.
-    if not hasattr(model, "predict") or getattr(model, "memory", None) is not None:
-        raise _refusal(path, "it holds no model")
-    return model
+        raise Fault(f"it cannot be rebuilt ({first_line(error)})") from error
 
 
-def _read_fitted_rows(members: Mapping[str, bytes], path: Path) -> NDArray[np.uint64]:
-    try:
-        rows = np.load(io.BytesIO(members[FITTED_ROWS]), allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise _refusal(path, "its list of fitted rows cannot be read") from error
-    return np.asarray(rows, np.uint64)
+def _not_saved(fault: Fault) -> ModelFileError:
+    return ModelFileError(f"This model cannot be saved: {fault}.")
 
 
-def _refusal(path: Path, reason: str) -> ModelFileError:
-    return ModelFileError(f"{path} was refused: {reason}.")
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+def _refused(path: Path, fault: Fault) -> ModelFileError:
+    return ModelFileError(f"{path} was refused: {fault}.")

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What makes a fitted machine whole: its arrays fit each other and hold numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils._param_validation import validate_parameter_constraints
+
+from bagshift._model_files.faults import Fault, first_line
+from bagshift.kernels import Kernel
+
+KERNELS = ("linear", "rbf", "poly", "precomputed")
+HIGHEST_DEGREE = 1000
+
+
+def check_machine(machine: Any) -> None:
+    """Raise when a fitted classifier of bagshift could not predict.
+
+    Parameters
+    ----------
+    machine : estimator
+        A fitted classifier.
+
+    Raises
+    ------
+    Fault
+        When a function is its kernel, or an attribute is missing, not finite, or of a shape that
+        does not fit the others.
+    """
+    if callable(machine.kernel):
+        raise Fault(
+            "its kernel is a Python function, which a model file never holds; a kernel must be "
+            "given by name"
+        )
+    try:
+        validate_parameter_constraints(
+            machine._parameter_constraints, machine.get_params(deep=False), type(machine).__name__
+        )
+    except ValueError as error:
+        raise Fault(first_line(error)) from error
+    _check_classes(machine)
+    _check_kernel(machine.kernel_)
+    _check_expansion(machine, "")
+    if hasattr(machine, "source_intercept_"):
+        _check_expansion(machine, "source_")
+
+
+def _check_classes(machine: Any) -> None:
+    classes = machine.classes_
+    if not isinstance(classes, np.ndarray) or classes.shape != (2,) or classes[0] == classes[1]:
+        raise Fault("its classes_ are not two different classes")
+    if machine.positive_class_ not in classes.tolist():
+        raise Fault("its positive_class_ is none of its classes_")
+
+
+def _check_kernel(kernel: Any) -> None:
+    is_whole = (
+        isinstance(kernel, Kernel)
+        and kernel.name in KERNELS
+        and np.isfinite([kernel.gamma, kernel.coef0]).all()
+        and kernel.degree in range(1, HIGHEST_DEGREE + 1)
+    )
+    if not is_whole:
+        raise Fault("its kernel_ is none of bagshift's kernels")
+
+
+def _check_expansion(machine: Any, prefix: str) -> None:
+    """Check weights, or coefficients and the rows they belong to, and the intercept."""
+    n_features = machine.n_features_in_
+    kernel = machine.kernel_.name
+    shapes: dict[str, tuple[int, ...]] = {"intercept_": (1,)}
+    if kernel == "linear":
+        shapes["coef_"] = (1, n_features)
+    elif kernel == "precomputed":
+        shapes["dual_coef_"] = (1, n_features)
+    else:
+        rows = machine.support_vectors_
+        _check_array(rows, "support_vectors_", (rows.shape[0], n_features))
+        shapes["dual_coef_"] = (1, rows.shape[0])
+    for name, shape in shapes.items():
+        _check_array(getattr(machine, prefix + name), prefix + name, shape)
+
+
+def _check_array(array: Any, name: str, shape: tuple[int, ...]) -> None:
+    if array.shape != shape:
+        raise Fault(f"its {name} has shape {array.shape} where {shape} is needed")
+    values = array
+    if sparse.issparse(array):
+        # Indices beyond the end would be followed without a check.
+        array.check_format(full_check=True)
+        values = array.data
+    if values.dtype.kind != "f" or not np.isfinite(values).all():
+        raise Fault(f"its {name} holds values that are not finite numbers")
