@@ -47,6 +47,47 @@ def test_from_files_to_predictions(election: Any, command: Any, tmp_path: Path) 
     assert float((result["label"] == truth).mean()) > 0.75
 
 
+@pytest.mark.parametrize(
+    ("positive", "negative"), [("yes", "no"), ("Aye", "no"), ("0", "1"), ("false", "true")]
+)
+@pytest.mark.parametrize("method", ["tgplm", "ic-svm", "svm"])
+def test_columns_mean_the_same_whichever_class_sorts_first(
+    election: Any, command: Any, positive: str, negative: str, method: str
+) -> None:
+    """Shares are of a class that stands after the other one, or before it."""
+    words = {"yes": positive, "no": negative}
+    election.change(
+        election.history, lambda f: f.with_columns(pl.col("voted").replace_strict(words))
+    )
+    election.change(
+        election.people, lambda f: f.with_columns(pl.col("truth").replace_strict(words))
+    )
+    fitted = election.fit(method=method, positive=positive)
+    assert fitted.code == 0, fitted.words
+    output = election.folder / "out.csv"
+    assert command("predict", election.model, election.people, "-o", output).code == 0
+    result = pl.read_csv(output, infer_schema=False)
+    is_positive = (result["label"].str.to_lowercase() == positive.lower()).to_numpy()
+    assert (is_positive == (result["decision"].cast(pl.Float64) > 0).to_numpy()).all()
+    if method != "svm":
+        name = next(c for c in result.columns if c.lower() == f"probability_{positive.lower()}")
+        assert (is_positive == (result[name].cast(pl.Float64) > 0.5).to_numpy()).all()
+    truth = pl.read_csv(election.people, infer_schema=False)["truth"].to_numpy()
+    accuracy = float((is_positive == (truth == positive)).mean())
+    assert accuracy > 0.7
+    found = command(
+        "evaluate",
+        election.model,
+        *("--target", election.people, "--label", "truth"),
+        *("--shares", election.results, "--share-column", "yes_share"),
+    )
+    assert f"accuracy {accuracy:.3f} on 48 in-sample rows" in found.words
+    shares = pl.read_csv(election.results)["yes_share"].to_numpy()
+    error = np.abs(is_positive.reshape(-1, 6).mean(axis=1) - shares).mean()
+    assert f"share error {error:.3f} over 8 bags" in found.words
+    assert f"{is_positive.mean():.3f} of the rows are " in found.words
+
+
 def test_files_of_either_kind_give_the_same_predictions(
     election: Any, command: Any, tmp_path: Path
 ) -> None:

@@ -201,9 +201,10 @@ def _truth(
     """Return which rows are truly positive, and which have a label at all."""
     values = label_values(table, label)
     known = values.is_not_null().to_numpy()
-    negative, positive = (_same_type(values, c) for c in manifest.classes)
+    positive = _same_type(values, manifest.positive)
+    classes = [_same_type(values, label) for label in manifest.classes]
     found: list[Any] = values.drop_nulls().unique().to_list()
-    strangers = [value for value in found if value not in (negative, positive)]
+    strangers = [value for value in found if value not in classes]
     if strangers or not found:
         held = name_some(strangers) if strangers else "no label"
         raise TableError(
