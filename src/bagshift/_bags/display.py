@@ -4,25 +4,23 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from bagshift.bags import Bags
+from bagshift._bags.data import BagData
 
 _SHOWN_BAGS = 5
 _LONGEST_TEXT = 60
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def describe(bags: Bags) -> dict[str, str]:
+def describe(bags: BagData) -> dict[str, str]:
     """Say in a few words what the bags hold.
 
     Parameters
     ----------
-    bags : Bags
+    bags : BagData
 
     Returns
     -------
@@ -48,14 +46,14 @@ def describe(bags: Bags) -> dict[str, str]:
     return lines
 
 
-def to_text(bags: Bags) -> str:
+def to_text(bags: BagData) -> str:
     """Write the bags in one line."""
     lines = describe(bags)
     counted = [_count(lines.pop("rows"), "row"), _count(lines.pop("bags"), "bag")]
     return f"<Bags: {', '.join(counted + [f'{key} {value}' for key, value in lines.items()])}>"
 
 
-def to_html(bags: Bags) -> str:
+def to_html(bags: BagData) -> str:
     """Write the bags as two small tables: what they hold, and the first few bags."""
     lines = describe(bags)
     if bags.n_bags:
@@ -81,7 +79,7 @@ def histogram(shares: NDArray[np.float64]) -> str:
     return "".join(_BARS[level] for level in levels)
 
 
-def _first_bags(bags: Bags) -> str:
+def _first_bags(bags: BagData) -> str:
     if not bags.n_bags:
         return ""
     rows_per_bag = bags.rows_per_bag
