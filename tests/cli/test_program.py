@@ -114,6 +114,8 @@ def test_demo(command: Any, tmp_path: Path) -> None:
         "history only (SVM)", "shares only (IC-SVM)", "both (TGPLM)", "true labels (ceiling)",
     }  # fmt: skip
     assert accuracy["both (TGPLM)"] > accuracy["history only (SVM)"] + 0.2
+    assert accuracy["shares only (IC-SVM)"] > 0.85
+    assert accuracy["true labels (ceiling)"] > 0.95
     height, width, _ = imread(folder / "picture.png").shape
     assert width >= 1200
     assert height >= 800

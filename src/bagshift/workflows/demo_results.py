@@ -77,11 +77,11 @@ def compare_methods(files: DemoFiles, tgplm: SavedModel, ic_svm: SavedModel) -> 
         _features(tgplm, path) for path in (files.history, files.target, files.fresh)
     )
     truth = digits.y_fresh
-    is_eight = tgplm.model[-1].decision_function(fresh) > 0
+    is_eight = _are_positive(tgplm, fresh)
     ic_fresh = _features(ic_svm, files.fresh)
     accuracies = {
         SOURCE_ONLY: _tuned_svc(history, digits.y_source).score(fresh, truth),
-        IC_SVM: np.mean((ic_svm.model[-1].decision_function(ic_fresh) > 0) == truth),
+        IC_SVM: np.mean(_are_positive(ic_svm, ic_fresh) == truth),
         TGPLM: np.mean(is_eight == truth),
         CEILING: _tuned_svc(bagged, digits.y_bagged).score(fresh, truth),
     }
@@ -96,6 +96,10 @@ def compare_methods(files: DemoFiles, tgplm: SavedModel, ic_svm: SavedModel) -> 
         held_out_shares=predicted_shares(bags, scores > 0),
         fresh_labels=is_eight,
     )
+
+
+def _are_positive(saved: SavedModel, features: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(saved.model[-1].predict(features) == saved.manifest.positive)
 
 
 def save_picture(files: DemoFiles, results: DemoResults, path: Path) -> None:
