@@ -8,7 +8,7 @@ bag has the same error; and it is sound only if bags are exchangeable.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ class SearchResult:
     best_estimator: Any
     best_score: float
     best_index: int
-    table: list[dict[str, Any]]
+    table: list[dict[str, Any]] = field(repr=False)
     cv: str
 
 
