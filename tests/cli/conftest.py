@@ -145,6 +145,12 @@ def election(tmp_path: Path) -> Election:
     return files
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow computer must not add lines to what is compared."""
+    monkeypatch.setattr("bagshift.cli._files.PATIENCE", 600.0)
+
+
 @pytest.fixture
 def command() -> Callable[..., Outcome]:
     """Run the command line in this process."""

@@ -11,7 +11,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-PATIENCE = 1.0
 FACT_WIDTH = 18
 
 

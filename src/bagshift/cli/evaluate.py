@@ -53,11 +53,15 @@ def evaluate(
         raise typer.BadParameter(
             "give shares to compare with (--share-column or --count-column), --label, or both."
         )
+    from bagshift.cli._files import check_inputs, loading
     from bagshift.cli._screen import Screen
-    from bagshift.workflows.evaluation import evaluate_model
-    from bagshift.workflows.models import open_model
 
-    saved, notes = open_model(model)
+    check_inputs(model, target, shares)
+    with loading(model, quiet):
+        from bagshift.workflows.evaluation import evaluate_model
+        from bagshift.workflows.models import open_model
+
+        saved, notes = open_model(model)
     bags = None
     if by_shares:
         column = bag or saved.manifest.bag_column

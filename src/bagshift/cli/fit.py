@@ -132,13 +132,16 @@ def fit(
 def _run(request: FitRequest, machine: MachineRequest, output: Path, quiet: bool) -> None:
     from time import perf_counter
 
-    from bagshift.atomic import check_writable
     from bagshift.cli._echo import echo_inputs, echo_outcome
+    from bagshift.cli._files import check_inputs, check_model_ending, check_output
     from bagshift.cli._screen import Screen
     from bagshift.workflows.inputs import read_fit_inputs
 
     screen = Screen(quiet)
-    check_writable(output)
+    files = (request.bags.target, request.bags.shares, request.source)
+    check_output(output, *files)
+    check_model_ending(output)
+    check_inputs(*files)
     inputs = read_fit_inputs(request)
     echo_inputs(screen, inputs)
     # These take seconds to import; trouble in the files should be told at once.

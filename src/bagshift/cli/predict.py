@@ -28,17 +28,21 @@ def predict(
     The output has the id column, the label, a probability for each class
     (when the method has probabilities) and the decision value.
     """
-    from bagshift.atomic import check_writable
     from bagshift.cli._echo import plural
+    from bagshift.cli._files import check_inputs, check_output, loading
     from bagshift.cli._screen import Screen
     from bagshift.tables import check_ending, write_table
-    from bagshift.workflows.models import open_model
-    from bagshift.workflows.prediction import LABEL, predict_rows, read_model_rows
 
     screen = Screen(quiet)
     check_ending(output)
-    check_writable(output)
-    saved, notes = open_model(model)
+    check_output(output, model, rows)
+    check_inputs(model, rows)
+    # These take seconds to import; trouble with the names should be told at once.
+    with loading(model, quiet):
+        from bagshift.workflows.models import open_model
+        from bagshift.workflows.prediction import LABEL, predict_rows, read_model_rows
+
+        saved, notes = open_model(model)
     read = read_model_rows(rows, saved.manifest, text_columns=(id_column,))
     result = predict_rows(saved, read, id_column=id_column)
     write_table(result, output)
