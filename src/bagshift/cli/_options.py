@@ -68,6 +68,10 @@ Positive = Annotated[
         "--positive", metavar="LABEL", help="The label that shares are of (not for 0/1 labels)."
     ),
 ]
+Negative = Annotated[
+    str | None,
+    typer.Option("--negative", metavar="LABEL", help="The other label, when there is no history."),
+]
 Id = Annotated[
     str | None,
     typer.Option("--id", metavar="COLUMN", help="Names each row; kept, never learned from."),
@@ -149,6 +153,27 @@ def check_source_options(source: Path | None, label: str | None) -> None:
         raise typer.BadParameter("--source needs --label, the column of its labels.")
     if label is not None and source is None:
         raise typer.BadParameter("--label goes with --source.")
+
+
+def check_class_options(positive: str | None, negative: str | None) -> None:
+    """Refuse a negative class without a positive one.
+
+    Parameters
+    ----------
+    positive : str or None
+        Option ``--positive``.
+    negative : str or None
+        Option ``--negative``.
+
+    Raises
+    ------
+    typer.BadParameter
+        When only the negative class is named, or both are the same.
+    """
+    if negative is not None and positive is None:
+        raise typer.BadParameter("--negative goes with --positive.")
+    if negative is not None and negative == positive:
+        raise typer.BadParameter("--positive and --negative must differ.")
 
 
 def names(written: str | None) -> tuple[str, ...]:

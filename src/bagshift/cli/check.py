@@ -21,6 +21,7 @@ def check(
     source: options.Source = None,
     label: options.Label = None,
     positive: options.Positive = None,
+    negative: options.Negative = None,
     id_column: options.Id = None,
     columns: options.Columns = None,
     ignore: options.Ignore = None,
@@ -38,6 +39,7 @@ def check(
     from bagshift.workflows.requests import FitRequest
 
     options.check_source_options(source, label)
+    options.check_class_options(positive, negative)
     bags = options.bag_request(
         target, bag, shares, shares_bag, share_column, count_column, size_column, on_unmatched
     )
@@ -47,6 +49,7 @@ def check(
             source=source,
             label=label,
             positive=positive,
+            negative=negative,
             id_column=id_column,
             only=options.names(columns),
             ignore=options.names(ignore),

@@ -53,6 +53,7 @@ def fit(
     source: options.Source = None,
     label: options.Label = None,
     positive: options.Positive = None,
+    negative: options.Negative = None,
     id_column: options.Id = None,
     columns: options.Columns = None,
     ignore: options.Ignore = None,
@@ -101,6 +102,7 @@ def fit(
                  -o model.skops
     """  # noqa: D301 (the line break of the help text is a control character)
     options.check_source_options(source, label)
+    options.check_class_options(positive, negative)
     request = _fit_request(
         options.bag_request(
             target,
@@ -115,6 +117,7 @@ def fit(
         source,
         label,
         positive,
+        negative,
         id_column,
         columns,
         ignore,
@@ -161,6 +164,7 @@ def _fit_request(
     source: Path | None,
     label: str | None,
     positive: str | None,
+    negative: str | None,
     id_column: str | None,
     columns: str | None,
     ignore: str | None,
@@ -172,6 +176,7 @@ def _fit_request(
         source=source,
         label=label,
         positive=positive,
+        negative=negative,
         id_column=id_column,
         only=options.names(columns),
         ignore=options.names(ignore),

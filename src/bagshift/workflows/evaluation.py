@@ -20,7 +20,7 @@ from bagshift.persistence import Manifest, SavedModel
 from bagshift.workflows.bag_check import Finding, check_bag_sheet, raise_first_error
 from bagshift.workflows.bag_sheet import read_bag_sheet
 from bagshift.workflows.inputs import make_bags
-from bagshift.workflows.labels import label_values
+from bagshift.workflows.labels import label_values, made_up_negative
 from bagshift.workflows.prediction import read_model_rows
 from bagshift.workflows.requests import BagRequest
 
@@ -202,16 +202,33 @@ def _truth(
     values = label_values(table, label)
     known = values.is_not_null().to_numpy()
     positive = _same_type(values, manifest.positive)
-    classes = [_same_type(values, label) for label in manifest.classes]
-    found: list[Any] = values.drop_nulls().unique().to_list()
+    classes = [_same_type(values, known_class) for known_class in manifest.classes]
+    found: list[Any] = values.drop_nulls().unique().sort().to_list()
     strangers = [value for value in found if value not in classes]
-    if strangers or not found:
+    others_are_negative = _has_made_up_negative(manifest) and (
+        positive in found or len(strangers) == 1
+    )
+    if not found or (strangers and not others_are_negative):
         held = name_some(strangers) if strangers else "no label"
         raise TableError(
             f"Column {label!r} of {table.name} holds {held}; the model knows "
-            f"{name_some(manifest.classes)}."
+            f"{name_some(manifest.classes)}{_remedy(manifest)}."
         )
     return np.array([value == positive for value in values.to_list()]), known
+
+
+def _has_made_up_negative(manifest: Manifest) -> bool:
+    """Tell models of shares alone, where only the positive class has the name of a label."""
+    return manifest.label_column is None and made_up_negative(manifest.positive) in (
+        manifest.classes
+    )
+
+
+def _remedy(manifest: Manifest) -> str:
+    """Say how the classes of a model of shares alone get the names of the labels."""
+    if manifest.label_column is not None:
+        return ""
+    return "; name the label that the shares are of with --positive when you fit"
 
 
 def _same_type(values: pl.Series, label: Any) -> Any:

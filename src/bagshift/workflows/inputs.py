@@ -19,7 +19,7 @@ from bagshift.workflows.bag_check import (
     usable_table,
 )
 from bagshift.workflows.bag_sheet import BagSheet, read_bag_sheet
-from bagshift.workflows.labels import Labels, read_labels
+from bagshift.workflows.labels import Labels, class_of, made_up_negative, read_labels
 from bagshift.workflows.requests import FitRequest
 
 
@@ -90,7 +90,7 @@ def read_fit_inputs(request: FitRequest) -> FitInputs:
     return FitInputs(
         request=request,
         X_target=as_kinds(target, columns.kinds),
-        bags=make_bags(sheet, *_classes(labels, request.positive)),
+        bags=make_bags(sheet, *_classes(labels, request)),
         X_source=as_kinds(source, columns.kinds) if source else None,
         labels=labels,
         columns=columns,
@@ -135,6 +135,11 @@ def read_history(request: FitRequest) -> tuple[NamedTable | None, Labels | None]
     frame = read_table(request.source, text_columns=_texts(request.label, request.id_column))
     source = NamedTable(frame, request.source.name)
     labels = read_labels(source, request.label, request.positive)
+    if request.negative is not None and class_of(request.negative, [labels.negative]) is None:
+        raise TableError(
+            f"{request.negative!r} (--negative) is not the other label of column "
+            f"{request.label!r} of {source.name}, which is {labels.negative!r}."
+        )
     return NamedTable(frame.filter(labels.has_label), source.name), labels
 
 
@@ -211,13 +216,14 @@ def make_bags(sheet: BagSheet, negative: Any = None, positive: Any = None) -> Ba
     )
 
 
-def _classes(labels: Labels | None, positive: str | None) -> tuple[Any, Any]:
-    """Negative and positive class; without history they are 0 and 1 or carry the given name."""
+def _classes(labels: Labels | None, request: FitRequest) -> tuple[Any, Any]:
+    """Negative and positive class; without history they are 0 and 1 or carry the given names."""
     if labels:
         return labels.negative, labels.positive
-    if positive is None or positive == "1":
+    positive, negative = request.positive, request.negative
+    if positive is None or (positive == "1" and negative in (None, "0")):
         return 0, 1
-    return f"not {positive}", positive
+    return negative or made_up_negative(positive), positive
 
 
 def _reserved(request: FitRequest) -> dict[str, str]:

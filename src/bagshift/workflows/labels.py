@@ -151,6 +151,26 @@ def class_of(written: str, classes: tuple[Any, ...] | list[Any]) -> Any | None:
     return loose[0] if loose else None
 
 
+def made_up_negative(positive: Any) -> str:
+    """Name the negative class when only the positive one is known.
+
+    Parameters
+    ----------
+    positive : str, int, float or bool
+        The positive class.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> made_up_negative("yes")
+    'not yes'
+    """
+    return f"not {positive}"
+
+
 def _typed(text: pl.Series) -> pl.Series:
     """Read 0 and 1, or true and false, out of text; anything else stays text."""
     words = text.drop_nulls().str.to_lowercase()

@@ -73,6 +73,8 @@ class FitRequest:
         Its column of labels.
     positive : str, optional
         The label that shares are shares of.
+    negative : str, optional
+        The other label; without history nothing else names it.
     id_column : str, optional
         Column that names individuals; carried along, never learned from.
     only : tuple of str
@@ -85,6 +87,7 @@ class FitRequest:
     source: Path | None = None
     label: str | None = None
     positive: str | None = None
+    negative: str | None = None
     id_column: str | None = None
     only: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
