@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
 from typing import Literal
 
 import polars as pl
@@ -22,9 +23,15 @@ STORED_AS: dict[Kind, pl.DataType] = {
     "date": pl.Datetime("us"),
     "text": pl.String(),
 }
+REMEDIES: dict[Kind, str] = {
+    "number": "write plain numbers and leave unknown ones empty",
+    "date": "write every date like 2024-01-31 and leave unknown ones empty",
+    "text": "store the column as text",
+}
 MISSING_WORDS = ("", "?", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "missing")
 ROW_NAMES = {"id", "index", "row", "rowid", "row_id", "uuid", "guid"}
 MOST_DISTINCT_BY_CHANCE = 20
+WRITTEN_DATE = r"^\d{1,4}[-/.]\d{1,2}[-/.]\d"
 # Features are encoded in single precision, where larger numbers become infinite.
 LARGEST_NUMBER = 3e38
 
@@ -106,7 +113,7 @@ def choose_columns(
         When no column is left, a column asked for is missing, or two tables disagree about what
         a column holds.
     """
-    tables = [target] if source is None else [target, source]
+    tables = [_dates_read(table) for table in (target, source) if table is not None]
     if only:
         missing = [name for name in only if any(name not in t.frame.columns for t in tables)]
         if missing:
@@ -220,6 +227,26 @@ def _is_written_number(text: pl.Series) -> bool:
     return text.cast(pl.Float64, strict=False).null_count() == 0
 
 
+def _dates_read(table: NamedTable) -> NamedTable:
+    frame = table.frame.with_columns(_dates_out_of_text(values) for values in table.frame)
+    return NamedTable(frame, table.name)
+
+
+def _dates_out_of_text(values: pl.Series) -> pl.Series:
+    """Read a column of dates written as text as the CSV reader would; return others as given."""
+    if values.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return values
+    text = _without_missing_words(values.cast(pl.String))
+    written = text.drop_nulls().unique()
+    if written.is_empty() or not written.str.contains(WRITTEN_DATE).all():
+        return values
+    csv = BytesIO(written.alias("date").to_frame().write_csv().encode())
+    dates = pl.read_csv(csv, infer_schema_length=None, try_parse_dates=True)["date"]
+    if dates.dtype not in (pl.Date, pl.Datetime):
+        return values
+    return text.replace_strict(written, dates, return_dtype=dates.dtype)
+
+
 def _without_missing_words(text: pl.Series) -> pl.Series:
     plain = text.str.strip_chars()
     is_missing = plain.str.to_lowercase().is_in(MISSING_WORDS)
@@ -249,13 +276,15 @@ def _converted(table: NamedTable, name: str, kind: Kind) -> pl.Series:
     values = table.frame[name]
     if values.null_count() == values.len():
         return pl.Series(name, [None] * values.len(), dtype=STORED_AS[kind])
+    if kind == "date":
+        values = _dates_out_of_text(values)
     found = _kind_of(values)
-    if kind == "text" and found in ("number", "text"):
+    if kind == "text" and (found in ("number", "text") or values.dtype == pl.Date):
         return _without_missing_words(values.cast(pl.String))
     if found != kind:
         raise TableError(
             f"Column {name!r} holds {_plural(found)} in {table.name} but held {_plural(kind)} "
-            "when the model was fitted."
+            f"when the model was fitted; {REMEDIES[kind]}."
         )
     if kind == "date":
         return _as_datetime(values)
