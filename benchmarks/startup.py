@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""CPU time that starting costs: ``import bagshift``, and ``bagshift --help``.
+"""CPU time that starting costs: ``import bagshift``, all its names, and ``bagshift --help``.
 
 The import is timed in a new process after scikit-learn's svm and model_selection, which a user of
-this library has imported anyway. Medians of 15 processes each, interleaved.
+this library has imported anyway. Names are imported on first use, so the sum over every public
+name stands beside it, without a bar. Medians of 15 processes each, interleaved, from byte code.
 
     python benchmarks/startup.py
 """
 
+import math
 import os
 import resource
 import statistics
@@ -22,7 +24,7 @@ import time
 import sklearn.model_selection
 import sklearn.svm
 start = time.process_time()
-import bagshift
+{statement}
 print(time.process_time() - start)
 """
 HELP = "from bagshift.cli import main; import sys; sys.argv = ['bagshift', '--help']; main()"
@@ -30,17 +32,23 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 
 
 def run(code: str) -> str:
+    environment = os.environ | ONE_THREAD
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     return subprocess.run(
         [sys.executable, "-c", code],
         check=True,
         capture_output=True,
         text=True,
-        env=os.environ | ONE_THREAD,
+        env=environment,
     ).stdout
 
 
 def import_seconds() -> float:
-    return float(run(IMPORT))
+    return float(run(IMPORT.format(statement="import bagshift")))
+
+
+def names_seconds() -> float:
+    return float(run(IMPORT.format(statement="from bagshift import *")))
 
 
 def help_seconds() -> float:
@@ -56,6 +64,7 @@ def help_seconds() -> float:
 def main() -> int:
     measures: dict[str, tuple[Callable[[], float], float]] = {
         "import bagshift": (import_seconds, IMPORT_BAR),
+        "every public name": (names_seconds, math.inf),
         "bagshift --help": (help_seconds, HELP_BAR),
     }
     for measure, _ in measures.values():
@@ -70,7 +79,7 @@ def main() -> int:
     for name, (_, bar) in measures.items():
         median = statistics.median(seconds[name])
         missed |= median > bar
-        verdict = "ok" if median <= bar else "MISSED"
+        verdict = "" if math.isinf(bar) else "ok" if median <= bar else "MISSED"
         figures = f"{1e3 * median:8.1f} {1e3 * min(seconds[name]):8.1f} {1e3 * bar:8.0f}"
         print(f"{name:20s} {figures}  {verdict}")
     return 1 if missed else 0
