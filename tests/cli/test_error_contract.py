@@ -53,9 +53,9 @@ def listed(outcome: Any, *fragments: str) -> None:
 BROKEN_SHARES: dict[str, tuple[Callable[[Frame], Frame], tuple[str, ...]]] = {
     "above one": (set_value("yes_share", 2, 1.2), ("yes_share", "outside 0 to 1", "'003'", "1.2")),
     "below zero": (set_value("yes_share", 0, -0.1), ("outside 0 to 1", "'001'", "-0.1")),
-    "missing": (set_value("yes_share", 4, None), ("is missing for bags '005'", "--on-unmatched")),
-    "not a number": (set_value("yes_share", 4, float("nan")), ("is missing for bags '005'",)),
-    "infinite": (set_value("yes_share", 1, float("inf")), ("is infinite for bags '002'",)),
+    "missing": (set_value("yes_share", 4, None), ("is missing for bag '005'", "--on-unmatched")),
+    "not a number": (set_value("yes_share", 4, float("nan")), ("is missing for bag '005'",)),
+    "infinite": (set_value("yes_share", 1, float("inf")), ("is infinite for bag '002'",)),
     "percentages": (
         lambda frame: frame.with_columns(pl.col("yes_share") * 100),
         ("looks like 0–100", "divide by 100"),
@@ -111,7 +111,7 @@ BROKEN_IDS: dict[str, tuple[str, Callable[[Frame], Frame], tuple[str, ...]]] = {
     "repeated bag": (
         "results",
         lambda f: pl.concat([f, f.head(1)]),
-        ("results.csv repeats bags '001'",),
+        ("results.csv repeats bag '001'",),
     ),
     "blank id in the rows": (
         "people",
@@ -163,8 +163,8 @@ def test_rows_of_one_bag_that_disagree_are_never_dropped(election: Any) -> None:
         return pl.concat([frame, frame.head(1).with_columns(yes_share=pl.lit(0.99))])
 
     election.change(election.results, twice)
-    refuse(election.fit(), "disagree for bags '001'")
-    refuse(election.fit("--on-unmatched", "drop"), "disagree for bags '001'")
+    refuse(election.fit(), "disagree for bag '001'")
+    refuse(election.fit("--on-unmatched", "drop"), "disagree for bag '001'")
 
 
 def test_no_id_in_common_shows_both_kinds(election: Any) -> None:
@@ -205,7 +205,7 @@ def test_check_lists_every_trouble_at_once(election: Any) -> None:
         ),
     )
     outcome = election.check()
-    listed(outcome, "'002'", "outside 0 to 1", "repeats bags '001'", "'Grand Total'")
+    listed(outcome, "'002'", "outside 0 to 1", "repeats bag '001'", "'Grand Total'")
     assert "4 errors" in outcome.words
     refuse(election.fit(), "`bagshift check` shows 3 more")
 
@@ -243,7 +243,7 @@ def test_declared_size_smaller_than_the_rows(election: Any) -> None:
 
 def test_size_that_is_no_size(election: Any) -> None:
     election.change(election.results, set_value("voters", 1, 0))
-    refuse(election.fit(size_column="voters"), "holds no size for bags '002'")
+    refuse(election.fit(size_column="voters"), "holds no size for bag '002'")
 
 
 def test_share_that_changes_within_a_bag(election: Any) -> None:

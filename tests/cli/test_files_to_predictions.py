@@ -164,9 +164,9 @@ def test_settings_that_are_given_are_kept(election: Any) -> None:
         "--search", "quick", c_source=2, c_target=8, coupling="inf", gamma=0.25, seed=3
     )
     assert fitted.code == 0, fitted.words
-    assert "C_source 2, C_target 8, coupling inf, kernel rbf, gamma 0.25" in fitted.words
+    assert "C_source=2, C_target=8, coupling=inf, kernel=rbf, gamma=0.25" in fitted.words
     fitted = election.fit("--search", "quick", coupling=0)
-    assert "coupling 0, " in fitted.words
+    assert "coupling=0, " in fitted.words
     assert "the best of 18 settings" in fitted.words
 
 
@@ -204,6 +204,21 @@ def test_columns_asked_for_and_left_out(election: Any) -> None:
     outcome = election.fit(columns="age,precinct")
     assert outcome.code == 1
     assert "'precinct' cannot be learned from: bag id" in outcome.words
+
+
+def test_column_to_ignore_that_does_not_exist(election: Any) -> None:
+    for outcome in (election.fit("--ignore", "agee"), election.check("--ignore", "agee")):
+        assert outcome.code == 1
+        assert "people.csv has no column 'agee' (did you mean 'age'?)" in outcome.words
+    assert not election.model.exists()
+
+
+def test_lines_do_not_end_in_blanks(election: Any, command: Any) -> None:
+    fitted = election.fit()
+    shares = ["--shares", election.results, "--share-column", "yes_share"]
+    found = command("evaluate", election.model, "--target", election.people, *shares)
+    for line in (fitted.out + found.out + election.check().out).splitlines():
+        assert line == line.rstrip()
 
 
 def test_quiet_says_nothing(election: Any, command: Any) -> None:

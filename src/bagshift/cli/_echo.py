@@ -124,7 +124,7 @@ def echo_outcome(
     """
     manifest = outcome.saved.manifest
     screen.heading(f"Fitted {machine.method} in {seconds:.1f} s")
-    settings = ", ".join(f"{name} {_short(value)}" for name, value in outcome.settings.items())
+    settings = ", ".join(f"{name}={_short(value)}" for name, value in outcome.settings.items())
     facts = [("settings", settings)]
     if outcome.held_out_share_error is None:
         facts.append(("share error", "not estimated: it takes at least two bags"))

@@ -41,7 +41,7 @@ class Screen:
         grid.add_column(width=8, no_wrap=True)
         grid.add_column(overflow="fold")
         grid.add_row(Text(f"{kind}:", style="bold"), Text(printable(text)))
-        self._console.print(grid)
+        self._print_trimmed(grid)
 
     def heading(self, text: str) -> None:
         """Print the title of what follows."""
@@ -54,7 +54,7 @@ class Screen:
         grid.add_column(overflow="fold")
         for name, value in facts:
             grid.add_row(Text(f"  {name}"), Text(printable(value)))
-        self._console.print(grid)
+        self._print_trimmed(grid)
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print a table whose first column is text and whose others are numbers."""
@@ -65,7 +65,16 @@ class Screen:
             )
         for row in rows:
             table.add_row(*(Text(printable(cell)) for cell in row))
-        self._console.print(table)
+        self._print_trimmed(table)
+
+    def _print_trimmed(self, table: Table) -> None:
+        """Print a table without the blanks that fill its lines to the width of the terminal."""
+        lines = Text()
+        for line in self._console.render_lines(table, pad=False):
+            written = Text.assemble(*((part.text, part.style or "") for part in line))
+            written.rstrip()
+            lines.append_text(written).append("\n")
+        self._console.print(lines, end="", soft_wrap=True)
 
     @contextmanager
     def progress(self, task: str) -> Iterator[Callable[[int, int], None]]:
@@ -81,8 +90,9 @@ class Screen:
             disable=self.quiet or not console.is_terminal,
         )
         with bar:
-            number = bar.add_task(task, total=None)
-            yield lambda done, total: bar.update(number, completed=done, total=total)
+            # Nothing is shown before the number of steps is known.
+            number = bar.add_task(task, total=None, visible=False)
+            yield lambda done, total: bar.update(number, completed=done, total=total, visible=True)
 
 
 def printable(text: str) -> str:

@@ -140,7 +140,7 @@ def _changing_shares(sheet: BagSheet) -> Iterator[Finding]:
         if sheet.request.size_column:
             columns += f"' and '{sheet.request.size_column}"
         yield _error(
-            f"Column '{columns}' of {sheet.target_name} changes within bags {name_some(twice)}; "
+            f"Column '{columns}' of {sheet.target_name} changes within {_bags(twice)}; "
             "every row of a bag must repeat the same value."
         )
 
@@ -176,12 +176,12 @@ def _duplicates(sheet: BagSheet) -> Iterator[Finding]:
     agreeing = agreeing.filter(~agreeing.is_in(contradicting.implode()))
     if contradicting.len():
         yield _error(
-            f"{sheet.table_name} has several rows that disagree for bags "
-            f"{name_some(contradicting)}; keep one row per bag."
+            f"{sheet.table_name} has several rows that disagree for "
+            f"{_bags(contradicting)}; keep one row per bag."
         )
     if agreeing.len():
         yield _error(
-            f"{sheet.table_name} repeats bags {name_some(agreeing)}; keep one row per bag, or use "
+            f"{sheet.table_name} repeats {_bags(agreeing)}; keep one row per bag, or use "
             f"{DROP} to leave the repetitions out.",
             droppable=True,
         )
@@ -237,14 +237,14 @@ def _values(sheet: BagSheet) -> Iterator[Finding]:
     missing = known.filter(pl.col("value").is_null())["bag"]
     if missing.len():
         yield _error(
-            f"Column {column!r} of {name} is missing for bags {name_some(missing)}; fill it in, "
+            f"Column {column!r} of {name} is missing for {_bags(missing)}; fill it in, "
             f"or use {DROP} to keep their rows in no bag.",
             droppable=True,
         )
     known = known.filter(pl.col("value").is_not_null())
     infinite = known.filter(pl.col("value").is_infinite())["bag"]
     if infinite.len():
-        yield _error(f"Column {column!r} of {name} is infinite for bags {name_some(infinite)}.")
+        yield _error(f"Column {column!r} of {name} is infinite for {_bags(infinite)}.")
     known = known.filter(pl.col("value").is_finite())
     yield from (_counts(sheet, known) if sheet.request.by_count else _shares(sheet, known))
 
@@ -263,7 +263,7 @@ def _shares(sheet: BagSheet, known: pl.DataFrame) -> Iterator[Finding]:
         return
     worst = name_some([float(value) for value in outside["value"]], 1)
     yield _error(
-        f"Column {column!r} of {name} is outside 0 to 1 for bags {name_some(outside['bag'])} "
+        f"Column {column!r} of {name} is outside 0 to 1 for {_bags(outside['bag'])} "
         f"(such as {worst}); correct these shares."
     )
 
@@ -273,7 +273,7 @@ def _counts(sheet: BagSheet, known: pl.DataFrame) -> Iterator[Finding]:
     broken = known.filter((pl.col("value") < 0) | (pl.col("value") != pl.col("value").round()))
     if broken.height:
         yield _error(
-            f"Column {column!r} of {name} holds no count for bags {name_some(broken['bag'])} "
+            f"Column {column!r} of {name} holds no count for {_bags(broken['bag'])} "
             f"(such as {name_some([float(v) for v in broken['value']], 1)}); counts are whole "
             "numbers from 0 on, and shares go with --share-column."
         )
@@ -283,8 +283,8 @@ def _counts(sheet: BagSheet, known: pl.DataFrame) -> Iterator[Finding]:
         bag, value, size = large.select("bag", "value", "size").row(0)
         whose = "the size declared" if sheet.request.size_column else "the rows of the bag"
         yield _error(
-            f"Column {column!r} of {name} is larger than {whose} for bags "
-            f"{name_some(large['bag'])} ({bag!r}: {value:g} of {size:g}); correct the counts, or "
+            f"Column {column!r} of {name} is larger than {whose} for "
+            f"{_bags(large['bag'])} ({bag!r}: {value:g} of {size:g}); correct the counts, or "
             "give the true sizes with --size-column."
         )
 
@@ -302,7 +302,7 @@ def _sizes(sheet: BagSheet) -> Iterator[Finding]:
     )
     if broken.height:
         yield _error(
-            f"Column {column!r} of {name} holds no size for bags {name_some(broken['bag'])}; "
+            f"Column {column!r} of {name} holds no size for {_bags(broken['bag'])}; "
             "sizes are whole numbers from 1 on."
         )
     small = known.join(_row_counts(sheet), on="bag").filter(pl.col("size") < pl.col("rows"))
@@ -310,7 +310,7 @@ def _sizes(sheet: BagSheet) -> Iterator[Finding]:
         bag, size, rows = small.select("bag", "size", "rows").row(0)
         yield _error(
             f"Column {column!r} of {name} is smaller than the rows in {sheet.target_name} for "
-            f"bags {name_some(small['bag'])} ({bag!r}: {size:g} against {rows} rows); a bag "
+            f"{_bags(small['bag'])} ({bag!r}: {size:g} against {rows} rows); a bag "
             "cannot have more rows than individuals."
         )
 
@@ -373,6 +373,11 @@ def _file_rows(positions: pl.Series) -> list[int]:
 
 def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def _bags(ids: pl.Series) -> str:
+    """Name bags, as one or as several."""
+    return f"{'bag' if ids.len() == 1 else 'bags'} {name_some(ids)}"
 
 
 def _have(number: int) -> str:

@@ -168,6 +168,7 @@ def choose_fit_columns(
     """
     if request.id_column:
         require_columns(target.frame, [request.id_column], target.name)
+    _check_ignored(request, target, source)
     reserved = _reserved(request)
     clash = sorted(set(request.only) & set(reserved))
     if clash:
@@ -214,6 +215,13 @@ def make_bags(sheet: BagSheet, negative: Any = None, positive: Any = None) -> Ba
         negative=negative,
         positive=positive,
     )
+
+
+def _check_ignored(request: FitRequest, target: NamedTable, source: NamedTable | None) -> None:
+    """Refuse to leave out a column that is in neither table: its name may be misspelt."""
+    in_source = source.frame.columns if source else []
+    unknown = [name for name in request.ignore if name not in in_source]
+    require_columns(target.frame, unknown, target.name)
 
 
 def _classes(labels: Labels | None, request: FitRequest) -> tuple[Any, Any]:
