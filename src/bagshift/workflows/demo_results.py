@@ -166,7 +166,8 @@ def demo_picture(files: DemoFiles, results: DemoResults) -> Figure:
     plot_shares(results.given_shares, results.held_out_shares, axes["shares"])
     axes["shares"].set(xlabel="given share of eights", ylabel="predicted share of eights")
     axes["shares"].set_title(
-        f"{len(results.given_shares)} bags, each predicted while held out\n(larger points: several bags)",
+        f"{len(results.given_shares)} bags, predicted while held out\n"
+        "(larger points: several bags)",
         loc="left",
     )
     return figure
