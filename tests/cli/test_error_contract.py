@@ -191,6 +191,13 @@ def test_nothing_left_after_dropping(election: Any) -> None:
     assert "No bag is left" in election.check("--on-unmatched", "drop").words
 
 
+def test_check_says_what_a_fit_would_read(election: Any) -> None:
+    outcome = election.check()
+    assert outcome.code == 0
+    for word in ("positive class", "target", "history", "columns used", "No errors"):
+        assert word in outcome.out
+
+
 def test_check_lists_every_trouble_at_once(election: Any) -> None:
     election.change(
         election.results,

@@ -31,19 +31,31 @@ def echo_inputs(screen: Screen, inputs: FitInputs) -> None:
     inputs : FitInputs
         What was read.
     """
-    request = inputs.request.bags
     screen.heading("Read")
-    screen.facts(
-        [
-            ("positive class", _positive_class(inputs)),
-            *bag_facts(inputs.bags, request),
-            ("history", _history(inputs)),
-            ("columns used", _columns_used(inputs)),
-            *_columns_ignored(inputs),
-        ]
-    )
-    echo_findings(inputs.findings, drop=request.on_unmatched == "drop")
+    screen.facts(input_facts(inputs))
+    echo_findings(inputs.findings, drop=inputs.request.bags.on_unmatched == "drop")
     screen.say()
+
+
+def input_facts(inputs: FitInputs) -> Facts:
+    """Describe what was read for a fit, the positive class first.
+
+    Parameters
+    ----------
+    inputs : FitInputs
+        What was read.
+
+    Returns
+    -------
+    list of (str, str)
+    """
+    return [
+        ("positive class", _positive_class(inputs)),
+        *bag_facts(inputs.bags, inputs.request.bags),
+        ("history", _history(inputs)),
+        ("columns used", _columns_used(inputs)),
+        *_columns_ignored(inputs),
+    ]
 
 
 def bag_facts(bags: Bags, request: BagRequest) -> Facts:

@@ -33,9 +33,10 @@ def check(
 
     Takes the options of `bagshift fit`. Ends with exit code 1 if there are errors.
     """
-    from bagshift.cli._echo import bag_facts, plural
+    from bagshift.cli._echo import bag_facts, input_facts, plural
     from bagshift.cli._screen import Screen
     from bagshift.workflows.checking import check_files
+    from bagshift.workflows.inputs import read_fit_inputs
     from bagshift.workflows.requests import FitRequest
 
     options.check_source_options(source, label)
@@ -43,20 +44,23 @@ def check(
     bags = options.bag_request(
         target, bag, shares, shares_bag, share_column, count_column, size_column, on_unmatched
     )
-    report = check_files(
-        FitRequest(
-            bags=bags,
-            source=source,
-            label=label,
-            positive=positive,
-            negative=negative,
-            id_column=id_column,
-            only=options.names(columns),
-            ignore=options.names(ignore),
-        )
+    request = FitRequest(
+        bags=bags,
+        source=source,
+        label=label,
+        positive=positive,
+        negative=negative,
+        id_column=id_column,
+        only=options.names(columns),
+        ignore=options.names(ignore),
     )
+    report = check_files(request)
     screen = Screen(quiet)
-    if report.bags is not None:
+    if not report.n_errors:
+        # Read as a fit would, so that the check promises no more than a fit keeps.
+        screen.facts(input_facts(read_fit_inputs(request)))
+        screen.say()
+    elif report.bags is not None:
         screen.facts(bag_facts(report.bags, bags))
         screen.say()
     for finding in report.findings:
