@@ -203,7 +203,7 @@ def _read_labels(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None
     kept = np.flatnonzero(weight > 0)
     if len(np.unique(y[kept])) < 2:
         raise ValueError("Rows with a positive sample_weight hold fewer than two classes.")
-    order = np.arange(len(y))[kept] if _is_pairwise(estimator) else None
+    order = kept if _is_pairwise(estimator) else None
     X = X[kept][:, kept] if _is_pairwise(estimator) else X[kept]
     nothing = np.empty(0)
     return TrainingData(
@@ -230,7 +230,7 @@ def _read_domains(estimator: Any, X: Any, y: Bags, source: Any) -> TrainingData:
         raise ValueError("These bags already hold source rows (stack_domains); leave source= out.")
     order = None
     if np.any(y.is_source):
-        (X_source, labels, weight), X, bags = _split_stacked(estimator, X, y)
+        (X_source, labels, weight), X, bags = _split_stacked(X, y)
         if _is_pairwise(estimator):
             order = np.concatenate([np.flatnonzero(y.is_source), np.flatnonzero(~y.is_source)])
             X_source, X = X_source[:, order], X[:, order]
@@ -268,9 +268,9 @@ def _read_domains(estimator: Any, X: Any, y: Bags, source: Any) -> TrainingData:
     return data
 
 
-def _split_stacked(estimator: Any, X: Any, y: Bags) -> tuple[Any, Any, Bags]:
+def _split_stacked(X: Any, y: Bags) -> tuple[Any, Any, Bags]:
     source, X_target, bags = split_domains(X, y)
-    if bags is None or len(bags) == 0:
+    if len(bags) == 0:
         raise ValueError("The stacked rows hold source rows only; target rows are needed too.")
     return source, X_target, bags
 
