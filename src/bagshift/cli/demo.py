@@ -101,8 +101,7 @@ def _run(screen: Screen, command: list[str], debug: bool) -> None:
 def _conclude(screen: Screen, files: DemoFiles, results: DemoResults) -> None:
     screen.say()
     screen.heading(
-        f"Accuracy on {results.n_fresh} fresh rows (one draw, seed {files.seed}; about 4 points "
-        "either way are chance)"
+        f"Accuracy on {results.n_fresh} fresh rows (one draw, seed {files.seed}; good to 4 points)"
     )
     screen.table(
         ["learned from", "accuracy"],
