@@ -41,6 +41,28 @@ class PositiveClassWarning(UserWarning):
     """The shares look like shares of the other class."""
 
 
+def plural(number: int, thing: str) -> str:
+    """Count things.
+
+    Parameters
+    ----------
+    number : int
+        How many.
+    thing : str
+        Singular.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> plural(1, "row"), plural(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
 def name_some(items: Iterable[object], limit: int = 5) -> str:
     """Name the first few items and say how many more there are.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bagshift.cli._errors import say_error
 from bagshift.cli._screen import Screen, printable
-from bagshift.exceptions import name_some
+from bagshift.exceptions import name_some, plural
 
 if TYPE_CHECKING:
     from bagshift.bags import Bags
@@ -152,28 +152,6 @@ def echo_outcome(
     screen.say()
     screen.say("Next:")
     screen.command(f"  bagshift predict {output} {inputs.request.bags.target} -o predictions.csv")
-
-
-def plural(number: int, thing: str) -> str:
-    """Count things.
-
-    Parameters
-    ----------
-    number : int
-        How many.
-    thing : str
-        Singular.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> plural(1, "row"), plural(1200, "row")
-    ('1 row', '1,200 rows')
-    """
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def _positive_class(inputs: FitInputs) -> str:

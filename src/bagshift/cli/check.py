@@ -33,10 +33,10 @@ def check(
 
     Takes the options of `bagshift fit`. Ends with exit code 1 if there are errors.
     """
-    from bagshift.cli._echo import bag_facts, input_facts, plural
+    from bagshift.cli._echo import bag_facts, input_facts
     from bagshift.cli._screen import Screen
+    from bagshift.exceptions import plural
     from bagshift.workflows.checking import check_files
-    from bagshift.workflows.inputs import read_fit_inputs
     from bagshift.workflows.requests import FitRequest
 
     options.check_source_options(source, label)
@@ -56,9 +56,8 @@ def check(
     )
     report = check_files(request)
     screen = Screen(quiet)
-    if not report.n_errors:
-        # Read as a fit would, so that the check promises no more than a fit keeps.
-        screen.facts(input_facts(read_fit_inputs(request)))
+    if report.inputs is not None:
+        screen.facts(input_facts(report.inputs))
         screen.say()
     elif report.bags is not None:
         screen.facts(bag_facts(report.bags, bags))

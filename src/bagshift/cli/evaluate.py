@@ -92,7 +92,8 @@ def _show(
     bags: BagRequest | None,
     worst: int,
 ) -> None:
-    from bagshift.cli._echo import echo_findings, plural
+    from bagshift.cli._echo import echo_findings
+    from bagshift.exceptions import plural
 
     facts = [
         ("rows", f"{target.name}: {_in_sample_or_fresh(found.n_rows, found.n_fitted_rows)}"),
@@ -123,7 +124,7 @@ def _in_sample_or_fresh(n_rows: int, n_fitted: int) -> str:
 
 
 def _accuracy_facts(accuracy: Accuracy) -> list[tuple[str, str]]:
-    from bagshift.cli._echo import plural
+    from bagshift.exceptions import plural
 
     facts = []
     for kind, value, number in (

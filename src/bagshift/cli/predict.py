@@ -28,9 +28,9 @@ def predict(
     The output has the id column, the label, a probability for each class
     (when the method has probabilities) and the decision value.
     """
-    from bagshift.cli._echo import plural
     from bagshift.cli._files import check_inputs, check_output, loading
     from bagshift.cli._screen import Screen
+    from bagshift.exceptions import plural
     from bagshift.tables import check_ending, write_table
 
     screen = Screen(quiet)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +52,12 @@ class ClassifierTags(Tags):
     bag_tags: BagTags | None = None
 
 
+def last_step(estimator: Any) -> Any:
+    """Return the last step of a Pipeline, and any other estimator as it is."""
+    steps = getattr(estimator, "steps", None)
+    return steps[-1][1] if steps else estimator
+
+
 def get_bag_tags(estimator: Any) -> BagTags:
     """Return the :class:`BagTags` of an estimator, or of the one inside a Pipeline or search.
 
@@ -63,14 +70,19 @@ def get_bag_tags(estimator: Any) -> BagTags:
     -------
     BagTags
     """
-    while not isinstance(estimator, BagClassifier):
-        steps = getattr(estimator, "steps", None)
-        inner = steps[-1][1] if steps else getattr(estimator, "estimator", None)
-        if inner is None:
-            break
-        estimator = inner
+    inside = last_step(estimator)
+    inside = getattr(inside, "estimator", inside)
+    if inside is not estimator:
+        return get_bag_tags(inside)
     tags = get_tags(estimator)
     return getattr(tags, "bag_tags", None) or BagTags(uses_bags=False)
+
+
+def validate_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Check rows as scikit-learn does: dense or CSR, numbers of either precision, all finite."""
+    return validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+    )
 
 
 class BagClassifier(ClassifierMixin, BaseEstimator):
@@ -104,12 +116,14 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             When columns differ from those of ``fit``, or values are missing or not finite.
         """
+        return self._score_rows(X, self._scores)
+
+    def _score_rows(self, X: Any, score: Callable[[Any], Floats]) -> Floats:
+        """Validate rows, score them, and refuse scores that are not finite."""
         check_is_fitted(self)
-        X = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
+        X = validate_rows(self, X, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            scores = self._scores(X)
+            scores = score(X)
         if not np.all(np.isfinite(scores)):
             raise ValueError("Some features are so large that their scores are not finite.")
         return scores
@@ -206,9 +220,7 @@ def is_flipped(estimator: Any, bags: Bags) -> bool:
         return False
     first, second = estimator.classes_
     if bags.positive is None and bags.negative is None:
-        steps = getattr(estimator, "steps", None)
-        machine = steps[-1][1] if steps else estimator
-        return bool(getattr(machine, "positive_class_", second) == first)
+        return bool(getattr(last_step(estimator), "positive_class_", second) == first)
     for declared in (bags.positive, bags.negative):
         if declared is not None and declared not in (first, second):
             raise BagError(
@@ -249,8 +261,7 @@ def log_odds(estimator: Any, scores: Floats) -> Floats:
     -------
     ndarray of shape (n_rows,)
     """
-    steps = getattr(estimator, "steps", None)
-    machine = steps[-1][1] if steps else estimator
+    machine = last_step(estimator)
     if isinstance(machine, InverseCalibratedProbabilities):
         return scores / machine._score_scale()
     return scores

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from bagshift.bags import Bags
 from bagshift.domains import split_domains
+from bagshift.estimators._base import validate_rows
 from bagshift.estimators._scale import warn_if_scales_differ
 from bagshift.labels import (
     resolve_classes,
@@ -176,12 +177,6 @@ def _n_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def _validate_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
-    return validate_data(
-        estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
-    )
-
-
 def _read_labels(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> TrainingData:
     """Plain labels: every row is a labelled target row."""
     X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -223,7 +218,7 @@ def _read_labels(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None
 
 def _read_domains(estimator: Any, X: Any, y: Bags, source: Any) -> TrainingData:
     """Bags, with a source given beside them or stacked into them."""
-    X = _validate_rows(estimator, X, reset=True)
+    X = validate_rows(estimator, X, reset=True)
     if X.shape[0] != len(y):
         raise ValueError(f"X has {X.shape[0]} rows but the bags describe {len(y)} rows.")
     if np.any(y.is_source) and source is not None:
@@ -288,7 +283,7 @@ def _read_source(estimator: Any, source: Any) -> tuple[Any, Any, Any]:
                 else f"{type(source).__name__}."
             )
         )
-    X = _validate_rows(estimator, source[0], reset=False)
+    X = validate_rows(estimator, source[0], reset=False)
     if isinstance(source[1], Bags):
         raise ValueError("The labels of the source are Bags; give one label per row.")
     labels = Bags.for_source(source[1]).label_values
@@ -311,7 +306,7 @@ def _labelled_signs(bags: Bags, classes: NDArray[Any]) -> Floats:
             f"Labelled target rows hold {', '.join(unknown)}, which is none of the classes "
             f"{classes[0]!r} and {classes[1]!r}."
         )
-    return np.array([1.0 if label == classes[1] else -1.0 for label in labels])
+    return signs_of(labels, classes)
 
 
 def check_kernel_matrix(X_source: Any, X_target: Any) -> None:

@@ -45,7 +45,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from bagshift.estimators._base import BagTags, InverseCalibratedProbabilities
 from bagshift.estimators._calibrated import CALIBRATION_CONSTRAINTS, bag_loss
@@ -250,9 +250,9 @@ class TGPLM(InverseCalibratedProbabilities, CoupledMachine):
             raise ValueError(
                 "This TGPLM was fitted without a source, so it has no source machine."
             )
-        X = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
+        return self._score_rows(X, self._source_scores)
+
+    def _source_scores(self, X: Any) -> Floats:
         return self._expansion(X, "source_") + float(self.source_intercept_[0])
 
     def _score_scale(self) -> float:

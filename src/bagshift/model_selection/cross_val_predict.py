@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
 from bagshift.bags import Bags
+from bagshift.estimators._base import last_step
 from bagshift.model_selection._folds import bag_splits, resolve_cv, single_bag_cv
 
 Rows = NDArray[np.int64]
@@ -147,7 +148,7 @@ def _is_kernel(estimator: Any, X: Any) -> bool:
         return True
     # The steps of a Pipeline may make the kernel from features; else X is that kernel itself.
     ends_in_kernel = (
-        isinstance(estimator, Pipeline) and get_tags(estimator.steps[-1][1]).input_tags.pairwise
+        isinstance(estimator, Pipeline) and get_tags(last_step(estimator)).input_tags.pairwise
     )
     return ends_in_kernel and _is_symmetric(X)
 

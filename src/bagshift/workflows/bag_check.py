@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from bagshift.exceptions import BagError, name_some
+from bagshift.exceptions import BagError, name_some, plural
 from bagshift.workflows.bag_sheet import BagSheet
 
 TOTAL_WORDS = r"(?i)^\W*(grand |sub|sub-)?(totals?|sum|overall|all)\b"
@@ -112,7 +112,7 @@ def _ids(sheet: BagSheet) -> Iterator[Finding]:
     blank = row_ids.is_null().arg_true()
     if blank.len():
         yield _error(
-            f"Column {bag!r} of {name} is blank in {_count(blank.len(), 'row')} (row "
+            f"Column {bag!r} of {name} is blank in {plural(blank.len(), 'row')} (row "
             f"{name_some(_file_rows(blank))}); fill the ids in, or use {DROP} to keep these rows "
             "in no bag.",
             droppable=True,
@@ -125,7 +125,7 @@ def _ids(sheet: BagSheet) -> Iterator[Finding]:
     if blank.len():
         yield _error(
             f"Column {sheet.request.bag_in_shares!r} of {sheet.table_name} is blank in "
-            f"{_count(blank.len(), 'row')} (row {name_some(_file_rows(blank))}); fill the ids in, "
+            f"{plural(blank.len(), 'row')} (row {name_some(_file_rows(blank))}); fill the ids in, "
             f"or use {DROP} to leave them out.",
             droppable=True,
         )
@@ -204,7 +204,7 @@ def _unmatched(sheet: BagSheet) -> Iterator[Finding]:
     if without_share.len():
         n_rows = int(sheet.row_ids.is_in(without_share.implode()).sum())
         yield _error(
-            f"{_count(without_share.len(), 'bag')} of {sheet.target_name} ({_count(n_rows, 'row')}"
+            f"{plural(without_share.len(), 'bag')} of {sheet.target_name} ({plural(n_rows, 'row')}"
             f") {_have(without_share.len())} no share in {sheet.table_name}: "
             f"{name_some(without_share)}"
             f"{_nearly_equal(without_share, without_rows)}; add them, or use {DROP} to keep these "
@@ -213,7 +213,7 @@ def _unmatched(sheet: BagSheet) -> Iterator[Finding]:
         )
     if without_rows.len():
         yield _error(
-            f"{_count(without_rows.len(), 'bag')} of {sheet.table_name} "
+            f"{plural(without_rows.len(), 'bag')} of {sheet.table_name} "
             f"{_have(without_rows.len())} no rows in "
             f"{sheet.target_name}: {name_some(without_rows)}; add the rows, or use {DROP} to "
             "leave these bags out.",
@@ -339,11 +339,11 @@ def _information(sheet: BagSheet) -> Iterator[Finding]:
         )
     elif n_pure:
         yield Finding(
-            "note", f"{_count(n_pure, 'bag')} of {table.height} {_have(n_pure)} the share 0 or 1."
+            "note", f"{plural(n_pure, 'bag')} of {table.height} {_have(n_pure)} the share 0 or 1."
         )
     single = table.filter(pl.col("rows") == 1)["bag"]
     if single.len():
-        yield Finding("note", f"{_count(single.len(), 'bag')} {_have(single.len())} a single row.")
+        yield Finding("note", f"{plural(single.len(), 'bag')} {_have(single.len())} a single row.")
 
 
 def _speaking_rows(sheet: BagSheet) -> pl.DataFrame:
@@ -369,10 +369,6 @@ def _repeated(ids: pl.Series) -> pl.Series:
 def _file_rows(positions: pl.Series) -> list[int]:
     """Rows as a reader counts them, from 1."""
     return [int(position) + 1 for position in positions]
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def _bags(ids: pl.Series) -> str:

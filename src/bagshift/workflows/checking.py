@@ -11,6 +11,8 @@ from bagshift.exceptions import BagError, TableError
 from bagshift.workflows.bag_check import Finding, check_bag_sheet
 from bagshift.workflows.bag_sheet import read_bag_sheet
 from bagshift.workflows.inputs import (
+    FitInputs,
+    bag_classes,
     choose_fit_columns,
     make_bags,
     read_history,
@@ -29,10 +31,13 @@ class CheckReport:
         Errors first.
     bags : Bags or None
         What a fit would learn from; None when errors prevent it.
+    inputs : FitInputs or None
+        All that a fit would read; None when there is an error.
     """
 
     findings: list[Finding]
     bags: Bags | None
+    inputs: FitInputs | None
 
     @property
     def n_errors(self) -> int:
@@ -63,22 +68,25 @@ def check_files(request: FitRequest) -> CheckReport:
     findings = check_bag_sheet(sheet)
     if request.bags.on_unmatched == "drop":
         findings = [_dropped(finding) for finding in findings]
-    bags = None
+    trouble: list[Finding] = []
+    labels = bags = inputs = None
+    try:
+        source, labels = read_history(request)
+        columns = choose_fit_columns(request, target, source)
+        X_target = as_kinds(target, columns.kinds)
+        X_source = as_kinds(source, columns.kinds) if source else None
+    except TableError as error:
+        trouble.append(Finding("error", str(error)))
     if not any(finding.level == "error" for finding in findings):
         try:
-            bags = make_bags(sheet)
+            bags = make_bags(sheet, *bag_classes(labels, request))
         except BagError as error:
             findings.append(Finding("error", str(error)))
-    try:
-        source, _ = read_history(request)
-        columns = choose_fit_columns(request, target, source)
-        for table in (target, source):
-            if table is not None:
-                as_kinds(table, columns.kinds)
-    except TableError as error:
-        findings.append(Finding("error", str(error)))
+    if bags is not None and not trouble:
+        inputs = FitInputs(request, X_target, bags, X_source, labels, columns, findings)
     order = ("error", "warning", "note")
-    return CheckReport(sorted(findings, key=lambda f: order.index(f.level)), bags)
+    findings = sorted(findings + trouble, key=lambda finding: order.index(finding.level))
+    return CheckReport(findings, bags, inputs)
 
 
 def _dropped(finding: Finding) -> Finding:

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -20,7 +19,7 @@ from bagshift.features import feature_pipeline
 from bagshift.fingerprints import row_fingerprints
 from bagshift.model_selection import BagKFold, path_search
 from bagshift.model_selection.grids import named_grid
-from bagshift.persistence import Manifest, SavedModel
+from bagshift.persistence import Manifest, SavedModel, describe_model
 from bagshift.workflows.inputs import FitInputs
 from bagshift.workflows.requests import MachineRequest
 
@@ -184,16 +183,13 @@ def _manifest(
     inputs: FitInputs, request: MachineRequest, machine: Any, outcome: dict[str, Any]
 ) -> Manifest:
     bags, asked = inputs.bags, inputs.request
-    classes = tuple(_plain(label) for label in machine.classes_)
-    return Manifest(
+    return replace(
+        describe_model(machine),
         method=request.method,
-        classes=classes,
-        positive=_plain(machine.positive_class_),
         columns=dict(inputs.columns.kinds),
         bag_column=asked.bags.bag,
         id_column=asked.id_column,
         label_column=asked.label,
-        holds_training_rows=hasattr(machine, "support_vectors_"),
         fit={
             "n_target_rows": inputs.X_target.height,
             "n_bags": bags.n_bags,
@@ -207,7 +203,3 @@ def _manifest(
             **outcome,
         },
     )
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label

@@ -90,7 +90,7 @@ def read_fit_inputs(request: FitRequest) -> FitInputs:
     return FitInputs(
         request=request,
         X_target=as_kinds(target, columns.kinds),
-        bags=make_bags(sheet, *_classes(labels, request)),
+        bags=make_bags(sheet, *bag_classes(labels, request)),
         X_source=as_kinds(source, columns.kinds) if source else None,
         labels=labels,
         columns=columns,
@@ -224,8 +224,20 @@ def _check_ignored(request: FitRequest, target: NamedTable, source: NamedTable |
     require_columns(target.frame, unknown, target.name)
 
 
-def _classes(labels: Labels | None, request: FitRequest) -> tuple[Any, Any]:
-    """Negative and positive class; without history they are 0 and 1 or carry the given names."""
+def bag_classes(labels: Labels | None, request: FitRequest) -> tuple[Any, Any]:
+    """Return the negative and the positive class.
+
+    Parameters
+    ----------
+    labels : Labels or None
+        Labels of the history.
+    request : FitRequest
+        Without history the classes are 0 and 1, or carry the names given here.
+
+    Returns
+    -------
+    tuple
+    """
     if labels:
         return labels.negative, labels.positive
     positive, negative = request.positive, request.negative
