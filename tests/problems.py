@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from bagshift import TGPLM, Bags, InverseCalibrationSVM, SourceSVM
+from bagshift import TGPLM, Bags, InverseCalibrationSVM, SourceSVM, TGPLMPlus
 
 
 def two_domains(seed=0, n_source=40, n_bags=12, bag_size=6, n_features=3, gap=1.6):
@@ -26,6 +26,8 @@ def machines(**settings):
         (TGPLM(**settings), True),
         (TGPLM(**settings), False),
         (InverseCalibrationSVM(**settings), False),
+        (TGPLMPlus(**settings), True),
+        (TGPLMPlus(**settings), False),
         (SourceSVM(**settings), True),
         (SourceSVM(threshold="prior", **settings), True),
     ]

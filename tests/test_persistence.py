@@ -23,7 +23,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from bagshift import TGPLM, BagKFold, Bags, InverseCalibrationSVM, SourceSVM
+from bagshift import TGPLM, BagKFold, Bags, InverseCalibrationSVM, SourceSVM, TGPLMPlus
 from bagshift._model_files import archive
 from bagshift._model_files.trusted_types import OBJECTS, TRUSTED
 from bagshift.exceptions import ModelFileError
@@ -39,6 +39,7 @@ from bagshift.persistence import (
 
 MACHINES = {
     "tgplm": TGPLM(),
+    "tgplm+": TGPLMPlus(),
     "ic-svm": InverseCalibrationSVM(),
     "svm": SourceSVM(),
     "svm, prior": SourceSVM(threshold="prior"),

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bagshift.bags import Bags
     from bagshift.domains import stack_domains
-    from bagshift.estimators import TGPLM, InverseCalibrationSVM, SourceSVM, get_bag_tags
+    from bagshift.estimators import (
+        TGPLM,
+        InverseCalibrationSVM,
+        SourceSVM,
+        TGPLMPlus,
+        get_bag_tags,
+    )
     from bagshift.exceptions import (
         BagError,
         BagWarning,
@@ -47,6 +53,7 @@ __all__ = [
     "RepeatedBagKFold",
     "SourceSVM",
     "SourceScaleWarning",
+    "TGPLMPlus",
     "TableError",
     "bag_cross_val_predict",
     "get_bag_tags",
@@ -57,7 +64,7 @@ __all__ = [
 _HOMES = {
     "bags": ["Bags"],
     "domains": ["stack_domains"],
-    "estimators": ["TGPLM", "InverseCalibrationSVM", "SourceSVM", "get_bag_tags"],
+    "estimators": ["TGPLM", "InverseCalibrationSVM", "SourceSVM", "TGPLMPlus", "get_bag_tags"],
     "exceptions": [
         "BagError",
         "BagWarning",

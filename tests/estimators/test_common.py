@@ -12,7 +12,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bagshift import TGPLM, Bags, InverseCalibrationSVM, SourceSVM, get_bag_tags
+from bagshift import (
+    TGPLM,
+    Bags,
+    InverseCalibrationSVM,
+    SourceSVM,
+    TGPLMPlus,
+    get_bag_tags,
+)
 from bagshift.persistence import load_model, save_model
 from problems import machine_name, machines, two_domains
 
@@ -20,7 +27,7 @@ CASES = machines()
 EXACT = machines(tol=1e-9)
 
 
-@parametrize_with_checks([TGPLM(), InverseCalibrationSVM(), SourceSVM()])
+@parametrize_with_checks([TGPLM(), TGPLMPlus(), InverseCalibrationSVM(), SourceSVM()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -157,7 +164,7 @@ def test_outputs_agree_with_each_other(case, labels):
         np.testing.assert_allclose(probability.sum(axis=1), 1)
         np.testing.assert_array_equal(machine.classes_[probability.argmax(axis=1)], predicted)
     else:
-        assert isinstance(machine, SourceSVM)
+        assert isinstance(machine, SourceSVM | TGPLMPlus)
 
 
 @pytest.mark.parametrize("case", CASES, ids=machine_name)
@@ -193,6 +200,7 @@ def test_unfitted_machines_say_so(case):
 def test_tags_say_what_a_machine_uses():
     tags = get_bag_tags(TGPLM())
     assert (tags.uses_source, tags.needs_source, tags.uses_bags) == (True, False, True)
+    assert get_bag_tags(TGPLMPlus()) == tags
     tags = get_bag_tags(InverseCalibrationSVM())
     assert (tags.uses_source, tags.needs_source, tags.uses_bags) == (False, False, True)
     tags = get_bag_tags(SourceSVM())

@@ -21,6 +21,7 @@ OBJECTS = frozenset(
         "bagshift.estimators.inverse_calibration_svm.InverseCalibrationSVM",
         "bagshift.estimators.source_svm.SourceSVM",
         "bagshift.estimators.tgplm.TGPLM",
+        "bagshift.estimators.tgplm_plus.TGPLMPlus",
         "bagshift.features.TableFeatures",
         "bagshift.kernels._functions.Kernel",
         "polars.datatypes.classes.Date",

@@ -5,5 +5,13 @@ from bagshift.estimators._base import BagTags, get_bag_tags
 from bagshift.estimators.inverse_calibration_svm import InverseCalibrationSVM
 from bagshift.estimators.source_svm import SourceSVM
 from bagshift.estimators.tgplm import TGPLM
+from bagshift.estimators.tgplm_plus import TGPLMPlus
 
-__all__ = ["TGPLM", "BagTags", "InverseCalibrationSVM", "SourceSVM", "get_bag_tags"]
+__all__ = [
+    "TGPLM",
+    "BagTags",
+    "InverseCalibrationSVM",
+    "SourceSVM",
+    "TGPLMPlus",
+    "get_bag_tags",
+]

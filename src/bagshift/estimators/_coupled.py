@@ -19,6 +19,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted
 
 from bagshift.estimators._base import BagClassifier, ClassifierTags
 from bagshift.estimators._training import TrainingData, read_training
@@ -95,6 +96,8 @@ class CoupledMachine(BagClassifier):
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
     }
+    # False where training solves a sequence of programs, which a search over one cannot do.
+    _is_one_program: ClassVar[bool] = True
 
     @abstractmethod
     def _problem(self, data: TrainingData, gram: NDArray[Any]) -> CoupledProblem:
@@ -144,11 +147,34 @@ class CoupledMachine(BagClassifier):
         data = self._select(given)
         kernel = self._kernel(data)
         gram = finite_gram(kernel, data)
-        problem = self._problem(data, gram)
-        result = polish(problem, solve_coupled(problem, tol=self.tol, max_iter=self.max_iter))
+        result = self._solve(data, gram)
         self._store(data, kernel, result)
         self._finish(given)
+        complaint = self._complaint(result)
+        if complaint:
+            warnings.warn(complaint, ConvergenceWarning, stacklevel=2)
         return self
+
+    def _solve(self, data: TrainingData, gram: NDArray[Any]) -> CoupledResult:
+        """Return the solution of the machine's problem."""
+        return self._solve_exactly(self._problem(data, gram))
+
+    def _solve_exactly(
+        self, problem: CoupledProblem, start: Floats | None = None
+    ) -> CoupledResult:
+        """Solve a problem and remove what the solver's tolerance leaves to chance."""
+        result = solve_coupled(problem, tol=self.tol, max_iter=self.max_iter, start=start)
+        return polish(problem, result)
+
+    def _complaint(self, result: CoupledResult) -> str | None:
+        """Return what to warn of when the solution is not to be relied upon."""
+        if result.converged:
+            return None
+        return (
+            f"The solver stopped after {result.n_iter} iterations with a duality gap of "
+            f"{result.dual_gap:.3g}; scale the features, lower the costs, or set a higher "
+            "max_iter."
+        )
 
     def _kernel(self, data: TrainingData) -> Kernel:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -181,14 +207,6 @@ class CoupledMachine(BagClassifier):
             self.source_intercept_ = np.array([result.intercept_source])
             coefficients["source_"] = row_coefficients(result.source_coefficients, data)
         self._store_expansion(data, coefficients)
-        if not result.converged:
-            warnings.warn(
-                f"The solver stopped after {result.n_iter} iterations with a duality gap of "
-                f"{result.dual_gap:.3g}; scale the features, lower the costs, or set a higher "
-                "max_iter.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
 
     def _store_expansion(self, data: TrainingData, coefficients: dict[str, Floats]) -> None:
         """Store weights (linear), or coefficients with their support rows (other kernels)."""
@@ -232,6 +250,38 @@ class CoupledMachine(BagClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+class TransferMachine(CoupledMachine):
+    """Coupled machine that keeps a machine of the source beside that of the target."""
+
+    def source_decision_function(self, X: Any) -> Floats:
+        """Return the score of the source machine for every row.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_features)
+            Rows of the source domain.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+
+        Raises
+        ------
+        ValueError
+            When the machine was fitted without a source.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "source_intercept_"):
+            raise ValueError(
+                f"This {type(self).__name__} was fitted without a source, so it has no source "
+                "machine."
+            )
+        return self._score_rows(X, self._source_scores)
+
+    def _source_scores(self, X: Any) -> Floats:
+        return self._expansion(X, "source_") + float(self.source_intercept_[0])
 
 
 def finite_gram(kernel: Kernel, data: TrainingData) -> NDArray[Any]:

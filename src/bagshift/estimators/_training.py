@@ -122,6 +122,11 @@ class TrainingData:
             labelled_weight=self.source_weight,
         )
 
+    def without_source(self) -> TrainingData:
+        """Return the target alone."""
+        nothing = np.empty(0)
+        return replace(self, X_source=None, source_signs=nothing, source_weight=nothing)
+
 
 def read_training(
     estimator: Any, X: Any, y: Any, *, source: Any = None, sample_weight: ArrayLike | None = None

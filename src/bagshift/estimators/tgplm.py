@@ -42,21 +42,17 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from bagshift.estimators._base import BagTags, InverseCalibratedProbabilities
 from bagshift.estimators._calibrated import CALIBRATION_CONSTRAINTS, bag_loss
-from bagshift.estimators._coupled import CoupledMachine, coupled_problem, hinge_loss
+from bagshift.estimators._coupled import TransferMachine, coupled_problem, hinge_loss
 from bagshift.estimators._training import TrainingData
 from bagshift.solvers import CoupledProblem
 
-Floats = NDArray[np.float64]
 
-
-class TGPLM(InverseCalibratedProbabilities, CoupledMachine):
+class TGPLM(InverseCalibratedProbabilities, TransferMachine):
     r"""Transfer group-probabilities learning machine.
 
     Learns from bags of target rows with known shares and, when given, from labelled history of a
@@ -168,7 +164,7 @@ class TGPLM(InverseCalibratedProbabilities, CoupledMachine):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CoupledMachine._parameter_constraints,
+        **TransferMachine._parameter_constraints,
         **CALIBRATION_CONSTRAINTS,
         "C_source": [Interval(Real, 0.0, None, closed="left")],
         "C_target": [Interval(Real, 0.0, None, closed="left")],
@@ -227,33 +223,6 @@ class TGPLM(InverseCalibratedProbabilities, CoupledMachine):
             ],
             coupling=self.coupling if data.n_source else 0.0,
         )
-
-    def source_decision_function(self, X: Any) -> Floats:
-        """Return the score of the source machine for every row.
-
-        Parameters
-        ----------
-        X : matrix of shape (n_rows, n_features)
-            Rows of the source domain.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-
-        Raises
-        ------
-        ValueError
-            When the machine was fitted without a source.
-        """
-        check_is_fitted(self)
-        if not hasattr(self, "source_intercept_"):
-            raise ValueError(
-                "This TGPLM was fitted without a source, so it has no source machine."
-            )
-        return self._score_rows(X, self._source_scores)
-
-    def _source_scores(self, X: Any) -> Floats:
-        return self._expansion(X, "source_") + float(self.source_intercept_[0])
 
     def _score_scale(self) -> float:
         return float(self.score_scale)

@@ -197,7 +197,7 @@ def _last_step(estimator: Any) -> tuple[CoupledMachine, str]:
     if isinstance(estimator, Pipeline):
         name, machine = estimator.steps[-1]
         prefix = f"{name}__"
-    if not isinstance(machine, CoupledMachine):
+    if not isinstance(machine, CoupledMachine) or not machine._is_one_program:
         raise TypeError(
             "path_search works with TGPLM, InverseCalibrationSVM, SourceSVM and Pipelines that "
             f"end in one of them, not with {type(machine).__name__}; use GridSearchCV with "
