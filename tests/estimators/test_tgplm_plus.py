@@ -51,7 +51,8 @@ def test_no_coupling_is_the_alternation_on_the_target_alone():
     first = SVC(gamma=0.4, tol=1e-9).fit(*source).decision_function(X)
     wanted = alternate(lambda y: SVC(C=3.0, gamma=0.4, tol=1e-9).fit(X, y), first, X, bags)
     for coupling in (0.0, 1e-7):
-        machine = TGPLMPlus(C_target=3.0, coupling=coupling, **KERNEL).fit(X, bags, source=source)
+        machine = TGPLMPlus(C_target=3.0, coupling=coupling, start="source", **KERNEL)
+        machine.fit(X, bags, source=source)
         np.testing.assert_allclose(
             machine.decision_function(X), wanted.decision_function(X), atol=1e-4
         )
@@ -74,7 +75,9 @@ def test_strong_coupling_is_the_alternation_of_the_pooled_machine():
     first = SVC(C=1.5, gamma=0.4, tol=1e-9).fit(X_source, y_source).decision_function(X)
     wanted = alternate(Pooled, first, X, bags).decision_function(X)
     for coupling in (1e7, np.inf):
-        machine = TGPLMPlus(C_source=1.5, C_target=1.5, coupling=coupling, **KERNEL)
+        machine = TGPLMPlus(
+            C_source=1.5, C_target=1.5, coupling=coupling, start="source", **KERNEL
+        )
         machine.fit(X, bags, source=(X_source, y_source))
         np.testing.assert_allclose(machine.decision_function(X), wanted, atol=1e-4)
 
@@ -96,6 +99,7 @@ def test_pure_bags_are_labelled_rows(with_source):
                 machine.fit(X, bags, source=source)
         np.testing.assert_allclose(machine.decision_function(X), wanted, atol=1e-8)
         assert machine.n_rounds_ == 1
+        assert machine.start_ == ""
     if not with_source:
         svc = SVC(C=2.0, gamma=0.4, tol=1e-9).fit(X, labels)
         np.testing.assert_allclose(wanted, svc.decision_function(X), atol=1e-4)
@@ -181,6 +185,30 @@ def test_best_of_all_starts_is_the_best_of_all_labels():
     assert min(found) == pytest.approx(min(objectives), rel=1e-5)
 
 
+def test_lowest_of_the_starts_is_kept():
+    kept = set()
+    for seed in range(8):
+        X, bags, _, source = two_domains(seed, gap=0.6)
+        settings = {"C_target": 0.3, "max_rounds": 50}
+        by_start = {
+            start: TGPLMPlus(start=start, **settings).fit(X, bags, source=source).objective_
+            for start in STARTS
+        }
+        machine = TGPLMPlus(**settings).fit(X, bags, source=source)
+        assert machine.objective_ == by_start[machine.start_] == min(by_start.values())
+        kept.add(machine.start_)
+    assert len(kept) > 1
+
+
+def test_equal_shares_do_not_start_from_inverse_calibration():
+    X, bags, _, source = two_domains(n_bags=1, bag_size=40)
+    with pytest.warns(UserWarning, match="one bag"):
+        machine = TGPLMPlus(coupling=1.0, **KERNEL).fit(X, bags, source=source)
+    assert machine.start_ in {"source", "tgplm"}
+    n_positive = np.sum(machine.decision_function(X) > 0)
+    assert n_positive == pytest.approx(40 * bags.positive_shares[0], abs=6)
+
+
 @pytest.mark.parametrize("start", ["auto", *STARTS])
 def test_precomputed_kernel_equals_the_kernel_itself(start):
     X, bags, _, (X_source, y_source) = two_domains()
@@ -231,6 +259,7 @@ def test_bags_declared_larger_take_their_share_of_the_rows_at_hand():
 def test_source_without_cost_is_no_start():
     X, bags, _, source = two_domains()
     one = TGPLMPlus(C_source=0.0, **KERNEL).fit(X, bags, source=source)
+    assert one.start_ == "inverse_calibration"
     two = TGPLMPlus(C_source=0.0, start="inverse_calibration", **KERNEL)
     two.fit(X, bags, source=source)
     np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
@@ -247,7 +276,7 @@ def test_source_machine_is_kept():
 
 def test_too_few_rounds_are_said():
     X, bags, _, source = two_domains(gap=0.6)
-    settings = {"C_target": 0.3, "coupling": 0.0}
+    settings = {"C_target": 0.3, "coupling": 0.0, "start": "source"}
     assert TGPLMPlus(**settings).fit(X, bags, source=source).n_rounds_ > 1
     machine = TGPLMPlus(max_rounds=1, **settings)
     with pytest.warns(ConvergenceWarning, match="max_rounds"):

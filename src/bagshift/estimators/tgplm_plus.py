@@ -16,7 +16,7 @@ the labels :math:`\hat y_j` of the rows of bags themselves, of which each bag :m
 
 Labelled target rows add their hinge loss, at :math:`C_c` too. The problem is solved by turns:
 
-1. scores of a first machine: the source SVM, or without a source the inverse-calibrated SVM;
+1. scores of a first machine: the source SVM, TGPLM or the inverse-calibrated SVM;
 2. in every bag the :math:`c_k` highest scores become positive, which is the best choice of labels
    for given scores (:mod:`bagshift.estimators._exact_counts`);
 3. both machines are trained on all labels, which is the coupled program of
@@ -24,7 +24,8 @@ Labelled target rows add their hinge loss, at :math:`C_c` too. The problem is so
 4. back to 2 with the scores of the target machine, until the labels stay.
 
 No step raises the objective, and there are finitely many labels, so it ends; where it ends
-depends on the start, for the problem over the labels is not convex.
+depends on the start, for the problem over the labels is not convex. Of several starts the one that
+ends lowest is kept.
 
 The method is this library's own. Its parts are known: alternating over labels under given shares
 is proportion-SVM [1]_ (here without a source, with the counts exact), and with a coupling without
@@ -71,12 +72,15 @@ class _AlternatedResult(CoupledResult):
 
     Attributes
     ----------
+    start : str
+        Name of the machine that gave the first labels.
     history : tuple of float
         Objective after every round that lowered it.
     settled : bool
         Whether no other labels were better for the last scores.
     """
 
+    start: str
     history: tuple[float, ...]
     settled: bool
 
@@ -112,8 +116,8 @@ class TGPLMPlus(TransferMachine):
     start : {"auto", "source", "inverse_calibration", "tgplm"}, default="auto"
         Machine whose scores give the first labels: the SVM on the source, the inverse-calibrated
         SVM on the bags, or TGPLM on both, with the costs, coupling and kernel of this machine.
-        "auto" is "source" when there is a source (with positive cost), else
-        "inverse_calibration".
+        "auto" starts from each of them and keeps the result with the lowest objective; without
+        a source it is "inverse_calibration".
     tol : float, default=1e-3
         The solver stops when the optimality conditions hold within this many units of score.
     max_iter : int, default=-1
@@ -137,6 +141,8 @@ class TGPLMPlus(TransferMachine):
         Coefficients of :math:`f_c` and :math:`f_h` on them.
     kernel_ : Kernel
         The kernel with its numbers filled in.
+    start_ : str
+        Machine that gave the first labels; empty when the counts leave no choice.
     n_rounds_ : int
         Rounds that lowered the objective, the first one included.
     objective_history_ : ndarray of shape (n_rounds_,)
@@ -144,7 +150,7 @@ class TGPLMPlus(TransferMachine):
     objective_ : float
         The last of these.
     n_iter_ : int
-        Iterations of the solver in all rounds.
+        Iterations of the solver in all rounds from that start.
     dual_gap_ : float
         Primal minus dual value for the last labels.
     converged_ : bool
@@ -158,7 +164,7 @@ class TGPLMPlus(TransferMachine):
     --------
     TGPLM : The same coupling with the inverse-calibrated loss of bags; one convex problem.
     InverseCalibrationSVM : The first machine when there is no source.
-    SourceSVM : The first machine when there is one.
+    SourceSVM : One of the first machines when there is one.
 
     Notes
     -----
@@ -166,8 +172,8 @@ class TGPLMPlus(TransferMachine):
     rows and bags. Where a bag's share times its number of rows is not whole, as with rounded
     shares or bags declared larger than the rows at hand, the count is the nearest whole number.
 
-    The result depends on the first labels. From the source they are good when the domains are
-    alike and may not recover when they are not; "inverse_calibration" and "tgplm" need bags with
+    The result depends on the first labels. Those from the source alone are good when the domains
+    are alike and do not recover when they are far apart; "inverse_calibration" needs bags with
     different shares. Scores of a hinge loss are no logits, so the machine offers no
     probabilities.
 
@@ -251,7 +257,26 @@ class TGPLMPlus(TransferMachine):
         )
 
     def _solve(self, data: Any, gram: NDArray[Any]) -> _AlternatedResult:
-        rows: HiddenLabels = data.labelled_by(self._first_scores(data, gram))
+        results = [
+            self._alternate(data.labelled_by(self._first_scores(start, data, gram)), start, gram)
+            for start in self._starts(data)
+        ]
+        return min(results, key=lambda result: result.objective)
+
+    def _starts(self, data: HiddenLabels) -> list[str]:
+        """Return the names of the machines to start from; "" where there is nothing to guess."""
+        if not data.has_choice:
+            return [""]
+        if self.start != "auto":
+            return [self.start]
+        # Equal shares make inverse calibration a constant, which puts no row above another.
+        shares_differ = bool(np.ptp(data.given.shares) > 0)
+        if not data.n_source or self.C_source == 0:
+            return ["inverse_calibration"]
+        return ["source", "tgplm", *(["inverse_calibration"] if shares_differ else [])]
+
+    def _alternate(self, rows: HiddenLabels, start: str, gram: NDArray[Any]) -> _AlternatedResult:
+        """Train machines and choose labels by turns, from the labels given."""
         result = self._solve_exactly(self._problem(rows, gram))
         history, n_iter, settled = [result.objective], result.n_iter, False
         while result.converged:
@@ -268,18 +293,15 @@ class TGPLMPlus(TransferMachine):
             rows, result = relabelled, attempt
             history.append(result.objective)
         values = {**vars(result), "n_iter": n_iter}
-        return _AlternatedResult(**values, history=tuple(history), settled=settled)
+        return _AlternatedResult(**values, start=start, history=tuple(history), settled=settled)
 
-    def _first_scores(self, data: HiddenLabels, gram: NDArray[Any]) -> Floats:
+    def _first_scores(self, start: str, data: HiddenLabels, gram: NDArray[Any]) -> Floats:
         """Return scores of the target units by the machine that the method starts from."""
-        if not data.has_choice:
+        if not start:
             return np.zeros(data.n_target_units)
-        from_source = self.start == "source" or (
-            self.start == "auto" and data.n_source > 0 and self.C_source > 0
-        )
-        if from_source:
+        if start == "source":
             return self._scores_of_source(data, gram)
-        return self._scores_of_bags(data, gram, with_source=self.start == "tgplm")
+        return self._scores_of_bags(data, gram, with_source=start == "tgplm")
 
     def _scores_of_source(self, data: HiddenLabels, gram: NDArray[Any]) -> Floats:
         n = data.n_source
@@ -312,6 +334,7 @@ class TGPLMPlus(TransferMachine):
 
     def _store(self, data: TrainingData, kernel: Kernel, result: Any) -> None:
         super()._store(data, kernel, result)
+        self.start_ = result.start
         self.n_rounds_ = len(result.history)
         self.objective_history_ = np.array(result.history)
         self.converged_ = result.converged and result.settled
