@@ -174,9 +174,10 @@ class TGPLMPlus(TransferMachine):
 
     The result depends on the first labels. Those from the source alone are good when the domains
     are alike and do not recover when they are far apart; "inverse_calibration" needs bags with
-    different shares. With a strong coupling between domains far apart the lowest objective itself
-    lies near the source, and "auto" with it. Scores of a hinge loss are no logits, so the machine offers no
-    probabilities.
+    different shares. With a strong coupling between domains far apart the lowest objective
+    itself lies near the source, and "auto" with it.
+
+    Scores of a hinge loss are no logits, so the machine offers no probabilities.
 
     References
     ----------
