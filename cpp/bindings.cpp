@@ -10,17 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "bindings.hpp"
 #include "coupled_qp.hpp"
-
-namespace nb = nanobind;
-using namespace nb::literals;
 
 namespace {
 
 template <class Real>
 using Matrix = nb::ndarray<const Real, nb::ndim<2>, nb::device::cpu>;
-using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using OwnedVector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
 
 struct CoreSolution {
   bagshift::Solution summary;
@@ -28,12 +24,6 @@ struct CoreSolution {
   std::int64_t n_iter;
   nb::object dual;
 };
-
-nb::object hand_over(std::vector<double>&& values) {
-  auto* owned = new std::vector<double>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
-  return nb::cast(OwnedVector(owned->data(), {owned->size()}, owner));
-}
 
 // About a tenth of a second of work: the wait for Ctrl-C to be heard.
 std::int64_t burst_length(std::ptrdiff_t n_units) {
@@ -109,4 +99,5 @@ NB_MODULE(_core, module) {
 
   define_solve<double>(module);
   define_solve<float>(module);
+  define_count_likelihood(module);
 }

@@ -50,3 +50,14 @@ def solve_coupled(
     tol: float,
     max_iter: int,
 ) -> CoreSolution: ...
+
+def count_posterior(
+    *,
+    scores: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    first_counts: NDArray[np.int64],
+    weight_starts: NDArray[np.int64],
+    log_weights: NDArray[np.float64],
+    n_threads: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+def count_log_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]: ...

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The tilt theta of a bag: the root of an increasing function, mean of the tilted sum minus mean
+// of the tilted law, where the two best meet.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "count_bag.hpp"
+
+namespace bagshift {
+namespace {
+
+// A tilt serves when its mean is this close to the count, in squared standard deviations: the
+// digits lost are log10 of peak over value, less than one. A law needs its bulk inside the band.
+constexpr double kCountSlack = 4.0;
+constexpr double kLawSlack = 0.01;
+
+constexpr int kMostTiltSteps = 300;
+
+// Beyond these scores theta alone would lose digits of score + theta.
+constexpr double kShiftBeyond = 1e3;
+
+double log_odds(double part, double whole) { return std::log(part / (whole - part)); }
+
+}  // namespace
+
+double Law::highest(double theta) const {
+  double level = -std::numeric_limits<double>::infinity();
+  for (std::ptrdiff_t i = 0; i < n; ++i) {
+    level = std::max(level, log_weights[i] - theta * static_cast<double>(i));
+  }
+  return level;
+}
+
+void CountWorkspace::find_tilt(const double* scores, std::ptrdiff_t n, const Law& law) {
+  theta_ = 0.0;
+  log_factor_ = 0.0;
+  sum_ = tilt_rows(scores, n, 0.0, rows_);
+  if (!tilt_fits(law)) {
+    const double untilted = log_excess(rows_.ratio, padded(n));
+    move_tilt(scores, n, law);
+    log_factor_ = (hinge_difference(scores, n, theta_) - theta_ * static_cast<double>(law.first)) +
+                  (log_excess(rows_.ratio, padded(n)) - untilted);
+  }
+  log_factor_ += level_;
+}
+
+// Moments of the law under the present tilt, and whether the mean of the sum is close enough.
+bool CountWorkspace::tilt_fits(const Law& law) {
+  if (law.n == 1) {
+    level_ = law.log_weights[0];
+    target_ = {static_cast<double>(law.first), 0.0};
+    const double distance = target_.mean - sum_.mean;
+    return distance * distance <= kCountSlack * sum_.variance;
+  }
+  if (weight_memory_.size() < static_cast<std::size_t>(law.n)) {
+    weight_memory_.resize(static_cast<std::size_t>(law.n));
+  }
+  double* weights = weight_memory_.data();
+  level_ = law.highest(theta_);
+  tilt_weights(law.log_weights, law.n, theta_, level_, weights);
+  double mass = 0.0, mean = 0.0, variance = 0.0;
+  for (std::ptrdiff_t i = 0; i < law.n; ++i) {
+    mass += weights[i];
+    mean += weights[i] * static_cast<double>(i);
+  }
+  mean /= mass;
+  for (std::ptrdiff_t i = 0; i < law.n; ++i) {
+    const double distance = static_cast<double>(i) - mean;
+    variance += weights[i] * (distance * distance);
+  }
+  target_ = {static_cast<double>(law.first) + mean, variance / mass};
+  const double distance = target_.mean - sum_.mean;
+  return distance * distance <= kLawSlack * (sum_.variance + target_.variance);
+}
+
+// Newton steps inside a bracket; for a count in the log-odds of the mean, where few are needed.
+void CountWorkspace::move_tilt(const double* scores, std::ptrdiff_t n, const Law& law) {
+  const Range range = score_range(scores, n);
+  const double size = std::max(std::fabs(range.least), std::fabs(range.most));
+  double origin = 0.0;
+  if (size > kShiftBeyond) {
+    origin = shift_scores(scores, n, law);
+    scores = shifted_.data();
+  }
+  const double whole = static_cast<double>(n);
+  double low = -(4.0 * size + 50.0), high = -low;
+  if (law.n == 1) {
+    const double odds = log_odds(target_.mean, whole);
+    low = odds - (range.most - origin) - 1.0;
+    high = odds - (range.least - origin) + 1.0;
+  } else {
+    const double steepest = 2.0 * std::fabs(law.highest(0.0) - law.lowest());
+    low -= steepest;
+    high += steepest;
+  }
+  bool is_fresh = origin != 0.0;
+  for (double tilt = 0.0, step = 0; step < kMostTiltSteps; ++step) {
+    if (is_fresh) {
+      theta_ = tilt - origin;
+      sum_ = tilt_rows(scores, n, tilt, rows_);
+      if (tilt_fits(law)) return;
+    }
+    is_fresh = true;
+    const double distance = target_.mean - sum_.mean;
+    (distance > 0.0 ? low : high) = tilt;
+    double move = distance / (sum_.variance + target_.variance);
+    if (law.n == 1) {
+      const double ratio = target_.mean * (whole - sum_.mean) / ((whole - target_.mean) * sum_.mean);
+      move = std::log(ratio) * sum_.mean * (whole - sum_.mean) / (whole * sum_.variance);
+    }
+    const double next = tilt + move;
+    const double kept = next > low && next < high ? next : low + 0.5 * (high - low);
+    if (kept == tilt) return;
+    tilt = kept;
+  }
+}
+
+// Move the scores so that the tilt is near 0: half way between the rows that a count would cut
+// apart. Returns what was subtracted.
+double CountWorkspace::shift_scores(const double* scores, std::ptrdiff_t n, const Law& law) {
+  const double* best = std::max_element(law.log_weights, law.log_weights + law.n);
+  const std::ptrdiff_t count = std::clamp<std::ptrdiff_t>(
+      law.first + (best - law.log_weights), 1, std::max<std::ptrdiff_t>(n - 1, 1));
+  shifted_.assign(scores, scores + n);
+  const auto last_in = shifted_.begin() + (count - 1);
+  std::nth_element(shifted_.begin(), last_in, shifted_.end(), std::greater<double>());
+  const double inner = *last_in;
+  const double outer = count < n ? *std::max_element(last_in + 1, shifted_.end()) : inner;
+  const double origin = inner == outer ? inner : 0.5 * inner + 0.5 * outer;
+  for (std::ptrdiff_t j = 0; j < n; ++j) shifted_[static_cast<std::size_t>(j)] = scores[j] - origin;
+  return origin;
+}
+
+}  // namespace bagshift
