@@ -4,7 +4,7 @@
 import numpy as np
 
 ROWS = ("bag_index", "label_values", "is_source", "row_weights", "has_label")
-TABLE = ("ids", "shares", "sizes", "weights", "rows_per_bag", "counts")
+TABLE = ("ids", "shares", "sizes", "weights", "noise", "rows_per_bag", "counts")
 
 
 def assert_same_bags(left, right):

@@ -55,18 +55,24 @@ class Bags(BagData):
     ids : ndarray of shape (n_bags,)
         Ids of the bags that have rows here, in order of first appearance.
     positive_shares : ndarray of shape (n_bags,)
-        Share of the positive class in each bag.
+        Share of the positive class in each bag, as published.
     sizes : ndarray of shape (n_bags,)
         How many individuals each share speaks about: the declared size, else the number of rows
         the bag was built with.
     weights : ndarray of shape (n_bags,)
         Weight of each bag in a fit; 1 by default.
+    noise : ndarray of shape (n_bags,)
+        Noise law of each bag's number; None where it is exact.
+    is_noisy : ndarray of shape (n_bags,)
+        Whether something was added to the bag's number, so that its share may leave [0, 1].
+    clipped_shares : ndarray of shape (n_bags,)
+        `positive_shares`, clipped to [0, 1].
     positive, negative : object
         The declared labels; None where not declared.
     dropped : Dropped
         What ``on_unmatched="drop"`` left out when this object was built.
     shares, counts : ndarray of shape (n_bags, n_classes)
-        Columns negative and positive.
+        Columns negative and positive, as published.
     rows_per_bag : ndarray of shape (n_bags,)
         Number of rows here of each bag.
     has_label : ndarray of shape (n_rows,)
@@ -104,6 +110,7 @@ class Bags(BagData):
         counts: Any = None,
         sizes: Any = None,
         weights: Any = None,
+        noise: Any = None,
         positive: Any = None,
         negative: Any = None,
         on_unmatched: str = "raise",
@@ -134,6 +141,11 @@ class Bags(BagData):
             How many individuals each share speaks about, when that is more than the rows here.
         weights : mapping, Series, frame or array-like, optional
             Positive weights of the bags.
+        noise : law, or mapping or Series from bag id to law, optional
+            How the published numbers came from the true ones: `LaplaceNoise`, `GeometricNoise`,
+            `GaussianNoise` or `Rounding`; None for bags whose number is exact. Where noise was
+            added, shares may lie outside [0, 1], and counts may be negative, above the size or
+            (but for `GeometricNoise`) not whole; give them as published, never clipped.
         positive, negative : object, optional
             The label that the shares are shares of, and the other one.
         on_unmatched : {"raise", "drop"}, default="raise"
@@ -162,6 +174,7 @@ class Bags(BagData):
             counts=counts,
             sizes=sizes,
             weights=weights,
+            noise=noise,
             positive=positive,
             negative=negative,
             on_unmatched=on_unmatched,
@@ -174,6 +187,7 @@ class Bags(BagData):
             positive_shares=table.shares,
             sizes=table.sizes,
             weights=table.weights,
+            noise=table.noise,
             dropped=table.dropped,
             _rows_built=count_rows(table.bag_index, len(table.ids)),
             _origins=np.full(len(table.ids), randbits(63), dtype=np.int64),
@@ -210,6 +224,7 @@ class Bags(BagData):
             positive_shares=np.empty(0),
             sizes=np.empty(0),
             weights=np.empty(0),
+            noise=np.empty(0, dtype=object),
             positive=positive,
             negative=negative,
             _row_numbers=np.arange(n_rows, dtype=np.int64),
@@ -265,8 +280,8 @@ class Bags(BagData):
         ----------
         parts : iterable of Bags
             A bag in two parts is joined when both were sliced from one object: it was built
-            there, its share, size and weight agree, and no more rows come together than it was
-            built with.
+            there, its share, size, weight and noise law agree, and no more rows come together
+            than it was built with.
 
         Returns
         -------
@@ -292,7 +307,7 @@ class Bags(BagData):
         table = join_tables(
             [part.bag_index for part in parts],
             [part.ids for part in parts],
-            [stacked["positive_shares"], stacked["sizes"], stacked["weights"]],
+            [stacked[name] for name in ("positive_shares", "sizes", "weights", "noise")],
             stacked["_rows_built"],
             stacked["_origins"],
         )

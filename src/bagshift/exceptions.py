@@ -41,6 +41,10 @@ class PositiveClassWarning(UserWarning):
     """The shares look like shares of the other class."""
 
 
+class RoundedShareWarning(UserWarning):
+    """A share that is not that of a whole count, and so is taken as rounded."""
+
+
 def plural(number: int, thing: str) -> str:
     """Count things.
 

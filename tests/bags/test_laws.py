@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bag_equality import assert_same_bags, is_whole
-from bagshift import BagError, Bags
+from bagshift import BagError, Bags, GeometricNoise
 
 
 @st.composite
@@ -31,7 +31,12 @@ def bags_and_parts(draw):
 
 def build(parts):
     ids, shares, sizes, weights, labels = parts
-    bags = Bags.from_arrays(ids, shares, sizes=sizes, weights=weights, positive=1)
+    noise = {
+        bag: GeometricNoise(1.0) if ids.count(bag) == 2 else None
+        for bag in ids
+        if bag is not Bags.NO_BAG
+    }
+    bags = Bags.from_arrays(ids, shares, sizes=sizes, weights=weights, noise=noise, positive=1)
     return bags.with_labels(labels)
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ids, shares, counts, sizes and weights must satisfy, and the sentence when they do not."""
+"""What ids, shares, counts, sizes and weights must satisfy, and the sentence when they do not.
+
+Noise that was added to a number, and is declared, excuses it from staying in its range.
+"""
 
 import re
 from collections.abc import Hashable, Sequence
@@ -10,10 +13,15 @@ from numpy.typing import NDArray
 from bagshift._bags.columns import BagColumn
 from bagshift._bags.ids import RowIds, canonical_id, is_blank
 from bagshift._bags.near_misses import differences, find_near_miss
+from bagshift._bags.noise_column import Laws, is_additive, scales_in_shares
 from bagshift._bags.numbers import FloatArray
 from bagshift.exceptions import BagError, name_bags, name_some
+from bagshift.noise import GeometricNoise
 
 _ROUNDING = 1e-6
+_MOST_SCALES = 10
+"""Noise that moves a number by more scales than this is as good as impossible (e^-10)."""
+_NOISE_ADVICE = "pass noise= with its law if noise was added"
 _WHOLE_TOTAL = {"sum", "all", "overall", "everything"}
 _TOTAL_WORDS = {"total", "totals", "subtotal", "subtotals"}
 
@@ -105,14 +113,23 @@ def near_miss_advice(column: BagColumn, rows: RowIds) -> str:
 # Numbers ----------------------------------------------------------------------------------
 
 
-def check_shares(numbers: FloatArray, ids: Ids) -> FloatArray:
-    """Return the shares of the positive class, each in [0, 1]."""
+def check_shares(numbers: FloatArray, ids: Ids, noise: Laws, sizes: FloatArray) -> FloatArray:
+    """Return the shares of the positive class, each in [0, 1] unless noise was added to it."""
     _check_finite(numbers, "shares", ids)
     outside = (numbers < -_ROUNDING) | (numbers > 1 + _ROUNDING)
     if outside.any() and _looks_like_percent(numbers):
-        where = _where(numbers, outside, ids)
-        raise BagError(f"shares looks like 0-100 in {where}: divide by 100.")
-    _refuse(numbers, outside, ids, "shares must lie in [0, 1]", "correct or leave them out")
+        unexplained = 1 + _ROUNDING + _MOST_SCALES * scales_in_shares(noise, sizes) < numbers.T
+        if unexplained.any():
+            where = _where(numbers, outside, ids)
+            raise BagError(f"shares looks like 0-100 in {where}: divide by 100.")
+    noisy = is_additive(noise)
+    _refuse(
+        numbers,
+        (outside.T & ~noisy).T,
+        ids,
+        "shares must lie in [0, 1]",
+        f"correct or leave them out, or {_NOISE_ADVICE}",
+    )
     if numbers.ndim == 2:
         _refuse(
             numbers,
@@ -122,7 +139,7 @@ def check_shares(numbers: FloatArray, ids: Ids) -> FloatArray:
             "pass one share per bag, that of the positive class",
         )
         numbers = numbers[:, 1]
-    return np.clip(numbers, 0.0, 1.0)
+    return np.where(noisy, numbers, np.clip(numbers, 0.0, 1.0))
 
 
 def _looks_like_percent(numbers: FloatArray) -> bool:
@@ -133,9 +150,12 @@ def _looks_like_percent(numbers: FloatArray) -> bool:
 
 
 def check_counts(
-    numbers: FloatArray, sizes: FloatArray, declared: bool, ids: Ids
+    numbers: FloatArray, sizes: FloatArray, declared: bool, ids: Ids, noise: Laws
 ) -> tuple[FloatArray, FloatArray]:
     """Return shares and sizes of whole numbers of positives, or of both classes.
+
+    Where noise was added the numbers may be negative, above the size, and not whole unless the
+    noise is.
 
     Parameters
     ----------
@@ -144,15 +164,24 @@ def check_counts(
         Declared sizes, else the rows seen.
     declared : bool
     ids : sequence of length n_bags
+    noise : ndarray of shape (n_bags,)
     """
     _check_finite(numbers, "counts", ids)
-    _refuse(numbers, numbers < 0, ids, "counts must not be negative", "correct them")
+    noisy = is_additive(noise)
     _refuse(
         numbers,
-        numbers != np.rint(numbers),
+        ((numbers < 0).T & ~noisy).T,
+        ids,
+        "counts must not be negative",
+        f"correct them, or {_NOISE_ADVICE}",
+    )
+    stays_whole = ~noisy | np.array([isinstance(law, GeometricNoise) for law in noise], bool)
+    _refuse(
+        numbers,
+        ((numbers != np.rint(numbers)).T & stays_whole).T,
         ids,
         "counts must be whole numbers",
-        "pass shares= if these are shares",
+        f"pass shares= if these are shares, or {_NOISE_ADVICE} that is not whole",
     )
     if numbers.ndim == 2:
         both = numbers.sum(axis=1)
@@ -165,10 +194,11 @@ def check_counts(
         return numbers[:, 1] / both, both
     _refuse(
         numbers,
-        numbers > sizes,
+        (numbers > sizes) & ~noisy,
         ids,
         "counts must not exceed the size of the bag",
-        "correct them, or declare sizes= if a bag has more individuals than rows",
+        "correct them, declare sizes= if a bag has more individuals than rows, or "
+        f"{_NOISE_ADVICE}",
     )
     return numbers / sizes, sizes
 

@@ -85,7 +85,7 @@ def read_column(
     else:
         column = _from_rows(plain_numbers(values), name, rows)
     if len(column.entry_of) < len(column.ids):
-        _check_distinct(column, name)
+        check_distinct(column, name)
     return column
 
 
@@ -297,7 +297,7 @@ def _refuse_wide(ids: list[Hashable], columns: list[Any], name: str, rows: RowId
     )
 
 
-def _check_distinct(column: BagColumn, name: str) -> None:
+def check_distinct(column: BagColumn, name: str) -> None:
     """Refuse ids with two entries; blank ids are judged later, all together."""
     repeated = {
         canonical_id(bag): bag

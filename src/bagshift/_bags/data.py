@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bagshift._bags.indexing import count_distinct_rows, count_rows, group_means
 from bagshift._bags.labels import is_known
+from bagshift._bags.noise_column import is_additive
 from bagshift._bags.table import Dropped
 from bagshift.exceptions import BagError, name_bags
 
@@ -18,7 +19,7 @@ BoolArray = NDArray[np.bool_]
 ObjectArray = NDArray[np.object_]
 
 ROW_FIELDS = ("bag_index", "label_values", "is_source", "row_weights", "_row_numbers")
-BAG_FIELDS = ("ids", "positive_shares", "sizes", "weights", "_rows_built", "_origins")
+BAG_FIELDS = ("ids", "positive_shares", "sizes", "weights", "noise", "_rows_built", "_origins")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -33,6 +34,7 @@ class BagData:
     positive_shares: FloatArray
     sizes: FloatArray
     weights: FloatArray
+    noise: ObjectArray
     positive: Any = None
     negative: Any = None
     dropped: Dropped = field(default_factory=Dropped)
@@ -91,6 +93,19 @@ class BagData:
     def shares(self) -> FloatArray:
         """Shares of shape (n_bags, n_classes), columns negative and positive."""
         return np.column_stack([1.0 - self.positive_shares, self.positive_shares])
+
+    @property
+    def is_noisy(self) -> BoolArray:
+        """Whether something was added to the bag's number, of shape (n_bags,).
+
+        Such a share may lie outside [0, 1].
+        """
+        return is_additive(self.noise)
+
+    @property
+    def clipped_shares(self) -> FloatArray:
+        """The published shares of positives, noisy ones clipped to [0, 1]; shape (n_bags,)."""
+        return np.clip(self.positive_shares, 0.0, 1.0)
 
     @property
     def counts(self) -> FloatArray:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from html import escape
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from bagshift._bags.data import BagData
 
 _SHOWN_BAGS = 5
+_SHOWN_LAWS = 2
 _LONGEST_TEXT = 60
 _BARS = " ▁▂▃▄▅▆▇█"
 
@@ -31,6 +33,9 @@ def describe(bags: BagData) -> dict[str, str]:
     if bags.n_bags:
         lines["sizes"] = _range(bags.sizes)
         lines["shares"] = _range(bags.positive_shares)
+    noise = _noise(bags)
+    if noise:
+        lines["noise"] = noise
     if bags.positive is not None:
         lines["positive"] = repr(bags.positive)
     n_source = int(bags.is_source.sum())
@@ -57,7 +62,7 @@ def to_html(bags: BagData) -> str:
     """Write the bags as two small tables: what they hold, and the first few bags."""
     lines = describe(bags)
     if bags.n_bags:
-        lines["shares"] += f"  0 {histogram(bags.positive_shares)} 1"
+        lines["shares"] += f"  0 {histogram(bags.clipped_shares)} 1"
     summary = "".join(
         f"<tr><th style='text-align:left'>{escape(key)}</th>"
         f"<td style='text-align:left;white-space:pre'>{escape(value)}</td></tr>"
@@ -102,6 +107,17 @@ def _count(number: str, unit: str) -> str:
 def _range(values: NDArray[np.float64]) -> str:
     low, middle, high = values.min(), np.median(values), values.max()
     return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g} (median {middle:.4g})"
+
+
+def _noise(bags: BagData) -> str:
+    """Name the law of the bags, or how many have which; empty if all numbers are exact."""
+    numbers = Counter(repr(law) for law in bags.noise if law is not None)
+    if len(numbers) > _SHOWN_LAWS:
+        return f"of {len(numbers):,} laws in {_count(f'{numbers.total():,}', 'bag')}"
+    return ", ".join(
+        law if number == bags.n_bags else f"{law} in {_count(f'{number:,}', 'bag')}"
+        for law, number in numbers.items()
+    )
 
 
 def _shorten(text: str) -> str:

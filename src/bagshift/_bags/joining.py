@@ -74,7 +74,7 @@ def join_tables(
     if clash.any():
         raise BagError(
             f"bag ids {name_some(all_ids[entry] for entry in entries[clash])} stand for different "
-            "bags in two parts (built separately, or of other shares, sizes, weights or rows): "
-            "give the bags different ids, or build them from all rows at once."
+            "bags in two parts (built separately, or of other shares, sizes, weights, noise or "
+            "rows): give the bags different ids, or build them from all rows at once."
         )
     return JoinedTable(bag_index, entries)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The bag table: ids, shares, sizes and weights of the bags that have rows."""
+"""The bag table: ids, shares, sizes, weights and noise laws of the bags that have rows."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
@@ -19,8 +19,10 @@ from bagshift._bags.checks import (
 )
 from bagshift._bags.columns import BagColumn, read_column
 from bagshift._bags.ids import IntArray, RowIds, is_blank, read_row_ids
+from bagshift._bags.noise_column import Laws, read_noise_column, repeat_law
 from bagshift._bags.numbers import FloatArray
 from bagshift.exceptions import BagError, name_some
+from bagshift.noise import NoiseLaw
 
 _SILENT_CLASSES: tuple[list[Hashable], ...] = ([0, 1], [-1, 1])
 
@@ -57,7 +59,7 @@ class BagTable:
     Attributes
     ----------
     bag_index : ndarray of shape (n_rows,)
-    ids, shares, sizes, weights : ndarray of shape (n_bags,)
+    ids, shares, sizes, weights, noise : ndarray of shape (n_bags,)
     dropped : Dropped
     """
 
@@ -66,6 +68,7 @@ class BagTable:
     shares: FloatArray
     sizes: FloatArray
     weights: FloatArray
+    noise: Laws
     dropped: Dropped
 
 
@@ -76,6 +79,7 @@ def read_bag_table(
     counts: Any,
     sizes: Any,
     weights: Any,
+    noise: Any,
     positive: Any,
     negative: Any,
     on_unmatched: str,
@@ -105,16 +109,19 @@ def read_bag_table(
         return None if values is None else _cover(values, name, rows, used, known, drop)
 
     final_sizes = check_sizes(companion(sizes, "sizes"), n_rows, ids)
+    laws = _cover_noise(noise, rows, used, known, drop)
     if counts is None:
-        final_shares = check_shares(numbers, ids)
+        final_shares = check_shares(numbers, ids, laws, final_sizes)
     else:
-        final_shares, final_sizes = check_counts(numbers, final_sizes, sizes is not None, ids)
+        declared = sizes is not None
+        final_shares, final_sizes = check_counts(numbers, final_sizes, declared, ids, laws)
     return BagTable(
         bag_index=bag_index,
         ids=np.fromiter(ids, dtype=object, count=len(ids)),
         shares=final_shares,
         sizes=final_sizes,
         weights=check_weights(companion(weights, "weights"), ids),
+        noise=laws,
         dropped=dropped,
     )
 
@@ -181,12 +188,29 @@ def _renumber(rows: RowIds, used: IntArray) -> IntArray:
 def _cover(
     values: Any, name: str, rows: RowIds, used: IntArray, known: set[Hashable], drop: bool
 ) -> FloatArray:
-    """Sizes or weights of the used bags: each has one, and unknown bags are refused."""
+    """Sizes or weights of the used bags."""
     column = read_column(values, name, rows)
     if column.values.ndim != 1:
         raise BagError(f"{name} must hold one number per bag, not {column.values.shape[1]}.")
+    return column.values[_entries_of_used(column, name, rows, used, known, drop)]
+
+
+def _cover_noise(
+    noise: Any, rows: RowIds, used: IntArray, known: set[Hashable], drop: bool
+) -> Laws:
+    """Noise laws of the used bags: one for all, or by bag id, where every bag has an entry."""
+    if noise is None or isinstance(noise, NoiseLaw):
+        return repeat_law(noise, len(used))
+    column, laws = read_noise_column(noise)
+    return laws[_entries_of_used(column, "noise", rows, used, known, drop)]
+
+
+def _entries_of_used(
+    column: BagColumn, name: str, rows: RowIds, used: IntArray, known: set[Hashable], drop: bool
+) -> IntArray:
+    """Entries of the used bags: each has one, and unknown bags are refused."""
     keys = list(rows.places)
     absent = [rows.ids[place] for place in used if keys[place] not in column.entry_of]
     unknown = [column.ids[at] for key, at in column.entry_of.items() if key not in known]
     check_matched(column, name, rows, [] if drop else unknown, absent)
-    return column.values[[column.entry_of[keys[place]] for place in used]]
+    return np.array([column.entry_of[keys[place]] for place in used], dtype=np.int64)
