@@ -49,6 +49,7 @@ def inverse_calibrate(
     epsilon: float | None = None,
     sizes: ArrayLike,
     n_rows: int,
+    noisy: ArrayLike = False,
 ) -> BagTargets:
     r"""Turn shares into targets of the mean decision value.
 
@@ -72,6 +73,8 @@ def inverse_calibrate(
         Individuals that each share speaks about.
     n_rows : int
         Number of target rows.
+    noisy : bool or array-like of bool, shape (n_bags,), default=False
+        Which shares have declared noise in them: these may lie outside [0, 1] and are clipped.
 
     Returns
     -------
@@ -80,7 +83,7 @@ def inverse_calibrate(
     Raises
     ------
     BagError
-        If a share is outside [0, 1] or missing.
+        If a share without noise is outside [0, 1], or any share is missing.
     ValueError
         If `clip`, `tube` or `epsilon` is not among the allowed values.
 
@@ -93,6 +96,7 @@ def inverse_calibrate(
     array([0.025, 0.009])
     """
     raw = np.asarray(unmask(shares), dtype=np.float64)
+    raw = np.where(noisy, np.clip(raw, 0.0, 1.0), raw)
     levels = clip_levels(clip, sizes=sizes, n_rows=n_rows)
     clipped = clip_shares(raw, levels)
     width = _check_epsilon(epsilon, tube)

@@ -92,7 +92,7 @@ def warn_uninformative(bags: Bags) -> None:
         message = f"there is one bag only, {name_some(bags.ids)}: {level_only}."
     elif bags.n_bags and np.ptp(shares) == 0:
         message = f"all {bags.n_bags:,} bags have the same share, {shares[0]:.4g}: {level_only}."
-    elif bags.n_bags and np.isin(shares, (0.0, 1.0)).all():
+    elif bags.n_bags and np.isin(shares, (0.0, 1.0)).all() and not _has_law(bags):
         message = (
             f"all {bags.n_bags:,} bags are pure (share 0 or 1), so the label of every row in them "
             "is known: an ordinary classifier fitted to these labels would use them fully."
@@ -100,6 +100,11 @@ def warn_uninformative(bags: Bags) -> None:
     else:
         return
     warnings.warn(message, BagWarning, stacklevel=3)
+
+
+def _has_law(bags: Bags) -> bool:
+    """Whether a share of 0 or 1 need not mean a pure bag."""
+    return any(law is not None for law in bags.noise)
 
 
 def warn_if_flipped(source_positive_rate: float, bags: Bags) -> None:

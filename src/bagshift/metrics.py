@@ -4,7 +4,8 @@ r"""How far predicted shares are from the given ones.
 With sizes :math:`|S_k|` and :math:`N = \sum_k |S_k|`, the share error is
 :math:`\sum_k \frac{|S_k|}{N} |\hat p_k - p_k|`. It has two readings of :math:`\hat p_k`: the share
 of rows predicted positive, and the soft one, :math:`\sigma` of the mean decision value. A small
-error does not imply correct rows: any permutation within a bag has the same error.
+error does not imply correct rows: any permutation within a bag has the same error. Shares with
+declared noise may lie outside [0, 1]; they are clipped, since no prediction could reach them.
 """
 
 import numpy as np
@@ -63,7 +64,7 @@ def share_errors(bags: Bags, is_positive: ArrayLike) -> FloatArray:
     ndarray of shape (n_bags,)
         Positive where too many rows are predicted positive.
     """
-    return predicted_shares(bags, is_positive) - bags.positive_shares
+    return predicted_shares(bags, is_positive) - bags.clipped_shares
 
 
 def share_error(bags: Bags, is_positive: ArrayLike) -> float:
@@ -104,7 +105,7 @@ def soft_share_error(bags: Bags, decision: ArrayLike) -> float:
         In [0, 1]; 0 is best. Smooth in the decision values, so it has few ties.
     """
     soft_shares = expit(bags.bag_means(decision))
-    return _size_weighted_mean(bags, np.abs(soft_shares - bags.positive_shares))
+    return _size_weighted_mean(bags, np.abs(soft_shares - bags.clipped_shares))
 
 
 def _size_weighted_mean(bags: Bags, errors: FloatArray) -> float:

@@ -50,6 +50,7 @@ def bag_loss(machine: Any, data: TrainingData, cost: float, *, score_scale: floa
         epsilon=machine.epsilon,
         sizes=bags.sizes,
         n_rows=len(bags),
+        noisy=bags.is_noisy,
     )
     weight = bags.weights
     if machine.bag_weight == "size":
