@@ -19,6 +19,7 @@ from bagshift import (
     BagWarning,
     InverseCalibrationSVM,
     KernelMemoryError,
+    LaplaceNoise,
     ModelFileError,
     SourceScaleWarning,
 )
@@ -47,6 +48,13 @@ def refusal(exception, action, *, says):
 def test_share_out_of_range(bad):
     shares = SHARES | {"south": bad}
     refusal(BagError, lambda: Bags.from_arrays(IDS, shares), says=["share", "'south'"])
+
+
+def test_share_out_of_range_with_declared_noise():
+    noise = LaplaceNoise(0.2, unit="shares")
+    bags = Bags.from_arrays(IDS, SHARES | {"south": -0.1}, noise=noise)
+    X = np.arange(6.0)[:, None]
+    assert np.all(np.isfinite(InverseCalibrationSVM().fit(X, bags).decision_function(X)))
 
 
 def test_percentages_are_recognised():

@@ -27,7 +27,8 @@ MOST_LINES = 450
 FLOORS = tuple(
     names.split()
     for names in (
-        "_core exceptions atomic _bags labels bags domains calibration kernels metrics",
+        "_core exceptions atomic noise _bags labels bags domains calibration kernels metrics"
+        " privacy",
         "solvers",
         "estimators",
         "model_selection",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         KernelMemoryError,
         ModelFileError,
         PositiveClassWarning,
+        RoundedShareWarning,
         SourceScaleWarning,
         TableError,
     )
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
         bag_cross_val_predict,
     )
     from bagshift.model_selection.path_search import path_search
+    from bagshift.noise import GaussianNoise, GeometricNoise, LaplaceNoise, Rounding
+    from bagshift.privacy import noise_counts
 
 __version__ = "0.1.0"
 
@@ -45,18 +48,24 @@ __all__ = [
     "BagShuffleSplit",
     "BagWarning",
     "Bags",
+    "GaussianNoise",
+    "GeometricNoise",
     "InverseCalibrationSVM",
     "KernelMemoryError",
+    "LaplaceNoise",
     "LeaveOneBagOut",
     "ModelFileError",
     "PositiveClassWarning",
     "RepeatedBagKFold",
+    "RoundedShareWarning",
+    "Rounding",
     "SourceSVM",
     "SourceScaleWarning",
     "TGPLMPlus",
     "TableError",
     "bag_cross_val_predict",
     "get_bag_tags",
+    "noise_counts",
     "path_search",
     "stack_domains",
 ]
@@ -71,6 +80,7 @@ _HOMES = {
         "KernelMemoryError",
         "ModelFileError",
         "PositiveClassWarning",
+        "RoundedShareWarning",
         "SourceScaleWarning",
         "TableError",
     ],
@@ -82,6 +92,8 @@ _HOMES = {
         "bag_cross_val_predict",
         "path_search",
     ],
+    "noise": ["GaussianNoise", "GeometricNoise", "LaplaceNoise", "Rounding"],
+    "privacy": ["noise_counts"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
