@@ -87,9 +87,13 @@ double CountWorkspace::solve(const double* scores, std::ptrdiff_t n, const Law& 
     return law.log_weights[0] + solve_pure(scores, n, law.first > 0, probability);
   }
   find_tilt(scores, n, law);
-  const double total = join(n, law, probability);
+  double total = join(n, law, probability);
   if (law.n > 1 && !(total > kLeastOverlap / std::sqrt(1.0 + sum_.variance))) {
     return merge_halves(scores, n, law, probability);
+  }
+  if (!(total > 0.0)) {  // scores so large that no tilt is fine enough
+    total = 1.0;
+    std::copy(rows_.success, rows_.success + n, probability);
   }
   const double scale = 1.0 / total;
   for (std::ptrdiff_t j = 0; j < n; ++j) {
@@ -100,12 +104,13 @@ double CountWorkspace::solve(const double* scores, std::ptrdiff_t n, const Law& 
 
 double CountWorkspace::solve_pure(const double* scores, std::ptrdiff_t n, bool positive,
                                   double* probability) {
-  tilt_rows(scores, n, 0.0, rows_);
   double hinge = 0.0;
   for (std::ptrdiff_t j = 0; j < n; ++j) {
     hinge += std::max(positive ? -scores[j] : scores[j], 0.0);
     probability[j] = positive ? 1.0 : 0.0;
   }
+  if (n == 1) return -(hinge + std::log1p(std::exp(-std::fabs(scores[0]))));
+  tilt_rows(scores, n, 0.0, rows_);
   return -(hinge + log_excess(rows_.ratio, padded(n)));
 }
 
@@ -116,8 +121,8 @@ double CountWorkspace::merge_halves(const double* scores, std::ptrdiff_t n, cons
   std::vector<double> other(static_cast<std::size_t>(n));
   const double lower = solve(scores, n, clipped(law, law.first, middle), probability);
   const double upper = solve(scores, n, clipped(law, middle + 1, law.last()), other.data());
-  const double both = log_of_sum(lower, upper);
-  const double share = std::exp(upper - both);
+  const double both = std::min(log_of_sum(lower, upper), law.highest(0.0));
+  const double share = 1.0 / (1.0 + std::exp(lower - upper));
   for (std::ptrdiff_t j = 0; j < n; ++j) {
     probability[j] += share * (other[static_cast<std::size_t>(j)] - probability[j]);
   }

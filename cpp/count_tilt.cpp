@@ -22,12 +22,17 @@ constexpr int kMostTiltSteps = 300;
 // Beyond these scores theta alone would lose digits of score + theta.
 constexpr double kShiftBeyond = 1e3;
 
+// Rows so far on either side of the tilt are certain, however many.
+constexpr double kSafeGap = 60.0;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 double log_odds(double part, double whole) { return std::log(part / (whole - part)); }
 
 }  // namespace
 
 double Law::highest(double theta) const {
-  double level = -std::numeric_limits<double>::infinity();
+  double level = -kInfinity;
   for (std::ptrdiff_t i = 0; i < n; ++i) {
     level = std::max(level, log_weights[i] - theta * static_cast<double>(i));
   }
@@ -96,6 +101,7 @@ void CountWorkspace::move_tilt(const double* scores, std::ptrdiff_t n, const Law
     low -= steepest;
     high += steepest;
   }
+  double longest = kSafeGap;
   bool is_fresh = origin != 0.0;
   for (double tilt = 0.0, step = 0; step < kMostTiltSteps; ++step) {
     if (is_fresh) {
@@ -111,6 +117,10 @@ void CountWorkspace::move_tilt(const double* scores, std::ptrdiff_t n, const Law
       const double ratio = target_.mean * (whole - sum_.mean) / ((whole - target_.mean) * sum_.mean);
       move = std::log(ratio) * sum_.mean * (whole - sum_.mean) / (whole * sum_.variance);
     }
+    if (!(std::fabs(move) <= longest)) {  // also where a flat stretch makes it NaN
+      move = std::copysign(longest, distance);
+      longest *= 2.0;
+    }
     const double next = tilt + move;
     const double kept = next > low && next < high ? next : low + 0.5 * (high - low);
     if (kept == tilt) return;
@@ -118,18 +128,28 @@ void CountWorkspace::move_tilt(const double* scores, std::ptrdiff_t n, const Law
   }
 }
 
-// Move the scores so that the tilt is near 0: half way between the rows that a count would cut
-// apart. Returns what was subtracted.
+// Move the scores so that the tilt is near 0: into the gap between the rows that would be cut
+// apart if every label were certain, and there as close to 0 as is safe. Returns what was
+// subtracted.
 double CountWorkspace::shift_scores(const double* scores, std::ptrdiff_t n, const Law& law) {
-  const double* best = std::max_element(law.log_weights, law.log_weights + law.n);
-  const std::ptrdiff_t count = std::clamp<std::ptrdiff_t>(
-      law.first + (best - law.log_weights), 1, std::max<std::ptrdiff_t>(n - 1, 1));
   shifted_.assign(scores, scores + n);
-  const auto last_in = shifted_.begin() + (count - 1);
-  std::nth_element(shifted_.begin(), last_in, shifted_.end(), std::greater<double>());
-  const double inner = *last_in;
-  const double outer = count < n ? *std::max_element(last_in + 1, shifted_.end()) : inner;
-  const double origin = inner == outer ? inner : 0.5 * inner + 0.5 * outer;
+  std::sort(shifted_.begin(), shifted_.end(), std::greater<double>());
+  // Log-probability, but for rounding, of the likeliest labels with so many positives.
+  double level = 0.0;
+  for (const double score : shifted_) level -= std::max(score, 0.0);
+  double best_level = -kInfinity;
+  std::ptrdiff_t best = law.first;
+  for (std::ptrdiff_t count = 0; count <= law.last(); ++count) {
+    if (count > 0) level += shifted_[static_cast<std::size_t>(count - 1)];
+    if (count < law.first || level + law.log_weights[count - law.first] <= best_level) continue;
+    best_level = level + law.log_weights[count - law.first];
+    best = count;
+  }
+  const double inner = best > 0 ? shifted_[static_cast<std::size_t>(best - 1)] : kInfinity;
+  const double outer = best < n ? shifted_[static_cast<std::size_t>(best)] : -kInfinity;
+  const double low = outer + kSafeGap, high = inner - kSafeGap;
+  const double middle = inner == outer ? inner : 0.5 * inner + 0.5 * outer;
+  const double origin = low < high ? std::clamp(0.0, low, high) : middle;
   for (std::ptrdiff_t j = 0; j < n; ++j) shifted_[static_cast<std::size_t>(j)] = scores[j] - origin;
   return origin;
 }
