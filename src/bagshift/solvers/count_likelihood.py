@@ -45,9 +45,9 @@ distribution of the others, and :math:`r_j = s_j P^{-j}_\theta(c - 1) / P_\theta
 This is division of polynomials, in general unstable. Here it is not: a Poisson-binomial
 distribution is unimodal with its mode within 1 of its mean (Darroch [3]_), so up to the count
 :math:`P^{-j}` rises for :math:`s_j \le \tfrac12`, the subtrahend is at most half of :math:`P(a)`,
-and the error relative to :math:`P^{-j}(a)` grows by a few roundings per step. Where the tilt is two
-standard deviations off, by less than a digit more.
-Forward-backward recursion gives the same at a multiple of the cost and memory.
+and the error relative to :math:`P^{-j}(a)` grows by a few roundings per step; a tilt that is off
+by two standard deviations costs less than a digit more. Forward-backward recursion gives the same
+at a multiple of the cost and memory.
 
 **Many counts: nodes.** From :math:`v = 24` on the same numbers come from the characteristic
 function :math:`\varphi(u) = \prod_j (1 - s_j + s_j e^{iu})`:
