@@ -11,6 +11,7 @@ tiles and ``K`` is never held.
 
 from bagshift.kernels._expansion import decision_values, linear_weights
 from bagshift.kernels._functions import Kernel
+from bagshift.kernels._low_rank import LowRankMap, low_rank_map
 from bagshift.kernels._memory import free_memory, require_gram, require_memory
 from bagshift.kernels._parameters import resolve_kernel
 from bagshift.kernels._tiles import TILE_ROWS
@@ -19,9 +20,11 @@ from bagshift.kernels._units import unit_cross, unit_gram
 __all__ = [
     "TILE_ROWS",
     "Kernel",
+    "LowRankMap",
     "decision_values",
     "free_memory",
     "linear_weights",
+    "low_rank_map",
     "require_gram",
     "require_memory",
     "resolve_kernel",

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: BSD-3-Clause
+r"""A finite feature map whose inner products are the kernel, or nearly so.
+
+Nyström's method [1]_: with landmark rows :math:`\ell_1, \dots, \ell_m`, their kernel matrix
+:math:`K_{\ell\ell} = U \Lambda U^\top` and :math:`k(x)` the kernel of a row with the landmarks,
+
+.. math:: \phi(x) = \Lambda^{-1/2} U^\top k(x), \qquad
+          \phi(x)^\top \phi(z) = k(x)^\top K_{\ell\ell}^{+}\, k(z) .
+
+That is the kernel of the projections of :math:`x` and :math:`z` on the span of the landmarks, and
+the kernel itself where both rows are in it: with all training rows as landmarks a machine on
+these features is the exact kernel machine. Directions of relative eigenvalue below 1e-12 are
+rounding and left out.
+
+References
+----------
+.. [1] C. Williams, M. Seeger. Using the Nyström method to speed up kernel machines. Advances in
+   Neural Information Processing Systems 13, 2001.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import eigh
+from sklearn.utils import check_random_state
+
+from bagshift.kernels._functions import Kernel, Rows
+from bagshift.kernels._memory import require_memory
+from bagshift.kernels._tiles import TILE_ROWS, tiles
+
+Floats = NDArray[np.float64]
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class LowRankMap:
+    """Feature map of a kernel through landmark rows.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    landmarks : {ndarray, CSR} of shape (n_landmarks, n_features)
+        Landmark rows. Precomputed: the columns that hold them, an integer array of shape
+        (n_landmarks,).
+    projection : ndarray of shape (n_landmarks, rank)
+        From kernel values with the landmarks to features.
+    """
+
+    kernel: Kernel
+    landmarks: Any
+    projection: Floats
+
+    @property
+    def rank(self) -> int:
+        """Number of features."""
+        return int(self.projection.shape[1])
+
+    def transform(self, X: Rows) -> Floats:
+        """Return the features of rows.
+
+        Parameters
+        ----------
+        X : {ndarray, CSR} of shape (n_rows, n_features)
+            Precomputed: kernel values with the training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, rank)
+
+        Raises
+        ------
+        KernelMemoryError
+            When they do not fit into memory.
+        """
+        n_rows = int(X.shape[0])
+        require_memory(
+            n_rows * self.rank * 8,
+            f"A low-rank map of {n_rows:,} rows with {self.rank:,} features",
+            "lower n_landmarks, or use kernel='linear'",
+        )
+        features = np.empty((n_rows, self.rank))
+        for part in tiles(n_rows, TILE_ROWS):
+            features[part] = _kernel_block(self.kernel, X[part], self.landmarks) @ self.projection
+        return features
+
+    def coefficients(self, weights: Floats) -> Floats:
+        """Return the coefficients of the landmarks that give the same function as weights.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (rank,)
+
+        Returns
+        -------
+        ndarray of shape (n_landmarks,)
+        """
+        return np.asarray(self.projection @ weights)
+
+
+def low_rank_map(
+    kernel: Kernel,
+    X_source: Rows | None,
+    X_target: Rows,
+    *,
+    n_landmarks: int | None = None,
+    smallest: float = _ROUNDING,
+    random_state: Any = 0,
+) -> LowRankMap:
+    """Choose landmarks and build the feature map.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Not linear: that needs no map. "precomputed": `X_source` and `X_target` are rows of the
+        kernel matrix of all rows, source columns first.
+    X_source : {ndarray, CSR} of shape (n_source, n_features), or None
+    X_target : {ndarray, CSR} of shape (n_target, n_features)
+    n_landmarks : int, optional
+        Half of them are drawn from each domain, as far as it has rows; all rows by default, or
+        when there are no more.
+    smallest : float, default=1e-12
+        Directions whose eigenvalue is below this part of the largest are left out.
+    random_state : int or RandomState, default=0
+        For the choice of landmarks.
+
+    Returns
+    -------
+    LowRankMap
+
+    Raises
+    ------
+    KernelMemoryError
+        When the kernel matrix of the landmarks does not fit into memory.
+    ValueError
+        When the kernel is not finite, or has no positive eigenvalue.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagshift.kernels import Kernel, low_rank_map
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> kernel = Kernel("rbf", gamma=0.5)
+    >>> features = low_rank_map(kernel, None, X).transform(X)
+    >>> bool(np.allclose(features @ features.T, kernel(X, X)))
+    True
+    """
+    n_source = 0 if X_source is None else int(X_source.shape[0])
+    chosen = _choose(n_source, int(X_target.shape[0]), n_landmarks, random_state)
+    n_chosen = len(chosen)
+    require_memory(
+        3 * n_chosen**2 * 8,
+        f"The kernel matrix of {n_chosen:,} landmarks",
+        "lower n_landmarks, or use kernel='linear'",
+    )
+    rows = _take(X_source, X_target, chosen, n_source)
+    landmarks = chosen if kernel.name == "precomputed" else rows
+    with np.errstate(over="ignore", invalid="ignore"):
+        block = _kernel_block(kernel, rows, landmarks)
+    if not np.all(np.isfinite(block)):
+        raise ValueError(
+            "The kernel matrix holds values that are not finite: the features are too large for "
+            "this kernel, so scale them, or check the kernel function."
+        )
+    eigenvalues, eigenvectors = eigh((block + block.T) / 2.0, check_finite=False)
+    kept = eigenvalues > max(smallest * eigenvalues[-1], 0.0)
+    if not kept.any():
+        # A kernel that is zero everywhere has one feature, which is zero.
+        return LowRankMap(kernel, landmarks, np.zeros((n_chosen, 1)))
+    return LowRankMap(kernel, landmarks, eigenvectors[:, kept] / np.sqrt(eigenvalues[kept]))
+
+
+def _choose(
+    n_source: int, n_target: int, n_landmarks: int | None, random_state: Any
+) -> NDArray[np.intp]:
+    """Number the landmarks, source rows first; half of each domain as far as it goes."""
+    if n_landmarks is None or n_landmarks >= n_source + n_target:
+        return np.arange(n_source + n_target)
+    random = check_random_state(random_state)
+    n_from_source = min(n_source, max(n_landmarks // 2, n_landmarks - n_target))
+    source = random.choice(n_source, n_from_source, replace=False) if n_from_source else []
+    target = n_source + random.choice(n_target, n_landmarks - n_from_source, replace=False)
+    return np.sort(np.concatenate([np.asarray(source, dtype=np.intp), target]))
+
+
+def _take(X_source: Any, X_target: Any, chosen: NDArray[np.intp], n_source: int) -> Any:
+    parts = [] if X_source is None else [X_source[chosen[chosen < n_source]]]
+    parts.append(X_target[chosen[chosen >= n_source] - n_source])
+    if len(parts) == 1:
+        return parts[0]
+    is_sparse = any(sparse.issparse(part) for part in parts)
+    return sparse.vstack(parts, format="csr") if is_sparse else np.vstack(parts)
+
+
+def _kernel_block(kernel: Kernel, rows: Any, landmarks: Any) -> Floats:
+    if kernel.name != "precomputed":
+        return np.asarray(kernel(rows, landmarks), dtype=np.float64)
+    block = rows[:, landmarks]
+    return np.asarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
