@@ -11,8 +11,10 @@ namespace {
 
 using Integers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-std::ptrdiff_t length(const Integers& values) { return static_cast<std::ptrdiff_t>(values.shape(0)); }
-std::ptrdiff_t length(const Vector& values) { return static_cast<std::ptrdiff_t>(values.shape(0)); }
+template <class Values>
+std::ptrdiff_t length(const Values& values) {
+  return static_cast<std::ptrdiff_t>(values.shape(0));
+}
 
 // Whether 0 = starts[0] <= starts[1] <= ... <= starts[n] = total, each step at least `least`.
 bool divides(const Integers& starts, std::ptrdiff_t n, std::ptrdiff_t total, std::int64_t least) {
@@ -31,8 +33,9 @@ nb::tuple count_posterior(const Vector& scores, const Integers& starts,
       !divides(weight_starts, n_bags, length(log_weights), 1)) {
     throw nb::value_error("arrays of a count problem do not fit each other");
   }
-  const bagshift::CountProblem problem{n_bags,           scores.data(),        starts.data(),
-                                       first_counts.data(), weight_starts.data(), log_weights.data()};
+  const bagshift::CountProblem problem{
+      n_bags,        scores.data(), starts.data(), first_counts.data(), weight_starts.data(),
+      log_weights.data()};
   std::vector<double> log_likelihood(first_counts.shape(0)), probability(scores.shape(0));
   {
     nb::gil_scoped_release unlocked;

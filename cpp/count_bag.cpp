@@ -308,7 +308,8 @@ std::ptrdiff_t CountWorkspace::log_probabilities(const double* scores, std::ptrd
   const auto stop = std::clamp<std::ptrdiff_t>(
       static_cast<std::ptrdiff_t>(std::max(sum_.mean + 2.0 * spread, 0.0)), count, n - 1);
   const auto record = [&](std::ptrdiff_t c, double chance) {
-    out[c - count] = std::min(log_factor - slope * static_cast<double>(c - count) + std::log(chance), 0.0);
+    const double log_tilt = log_factor - slope * static_cast<double>(c - count);
+    out[c - count] = std::min(log_tilt + std::log(chance), 0.0);
   };
   if (sum_.variance < kLeastNodeVariance) {
     const Window window = sum_distribution(rows_, padded(n), stop, window_[0], window_[1]);

@@ -22,9 +22,9 @@ void solve_bags(const CountProblem& problem, const CountResult& result, std::ptr
     const Law law{static_cast<std::ptrdiff_t>(problem.first_counts[k]),
                   problem.log_weights + weight,
                   static_cast<std::ptrdiff_t>(problem.weight_starts[k + 1] - weight)};
+    const auto size = static_cast<std::ptrdiff_t>(problem.starts[k + 1] - row);
     result.log_likelihood[k] =
-        workspace.solve(problem.scores + row, static_cast<std::ptrdiff_t>(problem.starts[k + 1] - row),
-                        law, result.probability + row);
+        workspace.solve(problem.scores + row, size, law, result.probability + row);
   }
 }
 
@@ -43,7 +43,8 @@ std::vector<std::ptrdiff_t> cut_into_pieces(const CountProblem& problem) {
 void count_posterior(const CountProblem& problem, const CountResult& result, int n_threads) {
   const std::vector<std::ptrdiff_t> cuts = cut_into_pieces(problem);
   const auto n_pieces = static_cast<std::ptrdiff_t>(cuts.size()) - 1;
-  const auto n_workers = std::clamp<std::ptrdiff_t>(n_threads, 1, std::max<std::ptrdiff_t>(n_pieces, 1));
+  const auto most = std::max<std::ptrdiff_t>(n_pieces, 1);
+  const auto n_workers = std::clamp<std::ptrdiff_t>(n_threads, 1, most);
   std::atomic<std::ptrdiff_t> next{0};
   const auto work = [&] {
     CountWorkspace workspace;

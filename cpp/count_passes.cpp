@@ -53,7 +53,8 @@ BAGSHIFT_INLINE void tilt_lanes(const double* scores, double theta, double* succ
   for (std::ptrdiff_t l = 0; l < kLanes; ++l) {
     const double y = scores[l] + theta;
     const double distance = std::fabs(y);
-    const double e = distance > kCertain ? 0.0 : exp_negative(distance > kCertain ? 0.0 : -distance);
+    const bool is_certain = distance > kCertain;
+    const double e = is_certain ? 0.0 : exp_negative(is_certain ? 0.0 : -distance);
     const double major = 1.0 / (1.0 + e);
     const double minor = e * major;
     const double s = y > 0.0 ? major : minor;

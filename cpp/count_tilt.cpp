@@ -91,9 +91,9 @@ void CountWorkspace::move_tilt(const double* scores, std::ptrdiff_t n, const Law
     scores = shifted_.data();
   }
   const double whole = static_cast<double>(n);
+  const double odds = log_odds(target_.mean, whole);
   double low = -(4.0 * size + 50.0), high = -low;
   if (law.n == 1) {
-    const double odds = log_odds(target_.mean, whole);
     low = odds - (range.most - origin) - 1.0;
     high = odds - (range.least - origin) + 1.0;
   } else {
@@ -103,7 +103,8 @@ void CountWorkspace::move_tilt(const double* scores, std::ptrdiff_t n, const Law
   }
   double longest = kSafeGap;
   bool is_fresh = origin != 0.0;
-  for (double tilt = 0.0, step = 0; step < kMostTiltSteps; ++step) {
+  double tilt = 0.0;
+  for (int step = 0; step < kMostTiltSteps; ++step) {
     if (is_fresh) {
       theta_ = tilt - origin;
       sum_ = tilt_rows(scores, n, tilt, rows_);
@@ -114,8 +115,8 @@ void CountWorkspace::move_tilt(const double* scores, std::ptrdiff_t n, const Law
     (distance > 0.0 ? low : high) = tilt;
     double move = distance / (sum_.variance + target_.variance);
     if (law.n == 1) {
-      const double ratio = target_.mean * (whole - sum_.mean) / ((whole - target_.mean) * sum_.mean);
-      move = std::log(ratio) * sum_.mean * (whole - sum_.mean) / (whole * sum_.variance);
+      const double slope = whole * sum_.variance / (sum_.mean * (whole - sum_.mean));
+      move = (odds - log_odds(sum_.mean, whole)) / slope;
     }
     if (!(std::fabs(move) <= longest)) {  // also where a flat stretch makes it NaN
       move = std::copysign(longest, distance);
