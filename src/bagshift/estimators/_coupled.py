@@ -15,15 +15,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted
 
-from bagshift.estimators._base import BagClassifier, ClassifierTags
+from bagshift.estimators._kernel_machine import KernelMachine, TransferKernelMachine
 from bagshift.estimators._training import TrainingData, read_training
-from bagshift.kernels import Kernel, decision_values, resolve_kernel, unit_gram
+from bagshift.kernels import Kernel, take_rows, unit_gram
 from bagshift.solvers import CoupledProblem, CoupledResult, solve_coupled
 from bagshift.solvers.polish import polish
 
@@ -81,7 +79,7 @@ def coupled_problem(
     )
 
 
-class CoupledMachine(BagClassifier):
+class CoupledMachine(KernelMachine):
     """Kernel machine trained by the coupled quadratic program.
 
     Subclasses say in ``_problem`` which loss each unit has, and in ``_select`` which part of the
@@ -89,10 +87,7 @@ class CoupledMachine(BagClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions({"linear", "rbf", "poly", "precomputed"}), callable],
-        "gamma": [StrOptions({"scale", "paper"}), Interval(Real, 0.0, None, closed="neither")],
-        "degree": [Interval(Integral, 1, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        **KernelMachine._parameter_constraints,
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
     }
@@ -176,26 +171,9 @@ class CoupledMachine(BagClassifier):
             "max_iter."
         )
 
-    def _kernel(self, data: TrainingData) -> Kernel:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return resolve_kernel(
-                self.kernel,
-                self.gamma,
-                self.degree,
-                self.coef0,
-                data.X_source,
-                data.X_target,
-                weights=data.row_weight,
-            )
-
     def _store(self, data: TrainingData, kernel: Kernel, result: CoupledResult) -> None:
         """Turn the dual solution into fitted attributes, and forget those of an earlier fit."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            if name not in ("n_features_in_", "feature_names_in_"):
-                delattr(self, name)
-        self.classes_ = data.classes
-        self.positive_class_ = data.positive
-        self.kernel_ = kernel
+        self._begin(data, kernel)
         self.n_iter_ = result.n_iter
         self.objective_ = result.objective
         self.dual_gap_ = result.dual_gap
@@ -225,63 +203,9 @@ class CoupledMachine(BagClassifier):
         for prefix, values in coefficients.items():
             setattr(self, f"{prefix}dual_coef_", values[None, used])
 
-    def _by_column(self, data: TrainingData, coefficients: Floats) -> Floats:
-        """Return coefficients in the order of the given kernel matrix's columns."""
-        by_column = np.zeros((1, self.n_features_in_))
-        order = data.column_order
-        columns = np.arange(len(coefficients)) if order is None else order[: len(coefficients)]
-        by_column[0, columns] = coefficients
-        return by_column
 
-    def _scores(self, X: Any) -> Floats:
-        return self._expansion(X, "") + float(self.intercept_[0])
-
-    def _expansion(self, X: Any, prefix: str) -> Floats:
-        if self.kernel_.name == "linear":
-            scores = safe_sparse_dot(X, getattr(self, f"{prefix}coef_").T, dense_output=True)
-            return np.asarray(scores, dtype=np.float64).ravel()
-        coefficients = getattr(self, f"{prefix}dual_coef_")[0]
-        if self.kernel_.name == "precomputed":
-            scores = safe_sparse_dot(X, coefficients, dense_output=True)
-            return np.asarray(scores, dtype=np.float64)
-        return decision_values(self.kernel_, X, self.support_vectors_, coefficients)
-
-    def __sklearn_tags__(self) -> ClassifierTags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
-
-class TransferMachine(CoupledMachine):
+class TransferMachine(TransferKernelMachine, CoupledMachine):
     """Coupled machine that keeps a machine of the source beside that of the target."""
-
-    def source_decision_function(self, X: Any) -> Floats:
-        """Return the score of the source machine for every row.
-
-        Parameters
-        ----------
-        X : matrix of shape (n_rows, n_features)
-            Rows of the source domain.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-
-        Raises
-        ------
-        ValueError
-            When the machine was fitted without a source.
-        """
-        check_is_fitted(self)
-        if not hasattr(self, "source_intercept_"):
-            raise ValueError(
-                f"This {type(self).__name__} was fitted without a source, so it has no source "
-                "machine."
-            )
-        return self._score_rows(X, self._source_scores)
-
-    def _source_scores(self, X: Any) -> Floats:
-        return self._expansion(X, "source_") + float(self.source_intercept_[0])
 
 
 def finite_gram(kernel: Kernel, data: TrainingData) -> NDArray[Any]:
@@ -342,18 +266,3 @@ def row_coefficients(unit_coefficients: Floats, data: TrainingData) -> Floats:
     rows = np.zeros(len(unit_of_row))
     rows[in_unit] = (target / np.maximum(size, 1))[unit_of_row[in_unit]]
     return np.concatenate([source, rows])
-
-
-def take_rows(X_source: Any, X_target: Any, rows: NDArray[np.intp]) -> Any:
-    """Return rows of the two domains stacked, without stacking all of them first."""
-    n_source = 0 if X_source is None else X_source.shape[0]
-    parts = []
-    if X_source is not None:
-        parts.append(X_source[rows[rows < n_source]])
-    if X_target is not None:
-        parts.append(X_target[rows[rows >= n_source] - n_source])
-    if len(parts) == 1:
-        return parts[0]
-    if sparse.issparse(parts[0]) or sparse.issparse(parts[1]):
-        return sparse.vstack(parts, format="csr")
-    return np.vstack(parts)

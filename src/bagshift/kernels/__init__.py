@@ -14,6 +14,7 @@ from bagshift.kernels._functions import Kernel
 from bagshift.kernels._low_rank import LowRankMap, low_rank_map
 from bagshift.kernels._memory import free_memory, require_gram, require_memory
 from bagshift.kernels._parameters import resolve_kernel
+from bagshift.kernels._rows import take_rows
 from bagshift.kernels._tiles import TILE_ROWS
 from bagshift.kernels._units import unit_cross, unit_gram
 
@@ -28,6 +29,7 @@ __all__ = [
     "require_gram",
     "require_memory",
     "resolve_kernel",
+    "take_rows",
     "unit_cross",
     "unit_gram",
 ]

@@ -31,6 +31,7 @@ from sklearn.utils import check_random_state
 
 from bagshift.kernels._functions import Kernel, Rows
 from bagshift.kernels._memory import require_memory
+from bagshift.kernels._rows import take_rows
 from bagshift.kernels._tiles import TILE_ROWS, tiles
 
 Floats = NDArray[np.float64]
@@ -158,7 +159,7 @@ def low_rank_map(
         f"The kernel matrix of {n_chosen:,} landmarks",
         "lower n_landmarks, or use kernel='linear'",
     )
-    rows = _take(X_source, X_target, chosen, n_source)
+    rows = take_rows(X_source, X_target, chosen)
     landmarks = chosen if kernel.name == "precomputed" else rows
     with np.errstate(over="ignore", invalid="ignore"):
         block = _kernel_block(kernel, rows, landmarks)
@@ -178,7 +179,7 @@ def low_rank_map(
 def _choose(
     n_source: int, n_target: int, n_landmarks: int | None, random_state: Any
 ) -> NDArray[np.intp]:
-    """Number the landmarks, source rows first; half of each domain as far as it goes."""
+    """Draw the landmarks, half of each domain as far as it goes; source rows come first."""
     if n_landmarks is None or n_landmarks >= n_source + n_target:
         return np.arange(n_source + n_target)
     random = check_random_state(random_state)
@@ -186,15 +187,6 @@ def _choose(
     source = random.choice(n_source, n_from_source, replace=False) if n_from_source else []
     target = n_source + random.choice(n_target, n_landmarks - n_from_source, replace=False)
     return np.sort(np.concatenate([np.asarray(source, dtype=np.intp), target]))
-
-
-def _take(X_source: Any, X_target: Any, chosen: NDArray[np.intp], n_source: int) -> Any:
-    parts = [] if X_source is None else [X_source[chosen[chosen < n_source]]]
-    parts.append(X_target[chosen[chosen >= n_source] - n_source])
-    if len(parts) == 1:
-        return parts[0]
-    is_sparse = any(sparse.issparse(part) for part in parts)
-    return sparse.vstack(parts, format="csr") if is_sparse else np.vstack(parts)
 
 
 def _kernel_block(kernel: Kernel, rows: Any, landmarks: Any) -> Floats:

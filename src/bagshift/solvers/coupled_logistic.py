@@ -14,14 +14,7 @@ where :math:`P_k` is the probability of what is published about bag :math:`k`
 (:mod:`bagshift.solvers.count_likelihood`). Without source rows there is no coupling and the
 target machine stands alone.
 
-**Coordinates.** The regulariser is not round in :math:`(w_h, w_c)`: the mean of the two machines
-has curvature 1, their difference :math:`1 + 2\lambda`. With :math:`s = \sqrt{1 + 2\lambda}` and
-
-.. math:: w_c = \frac{u + d/s}{\sqrt2}, \qquad w_h = \frac{u - d/s}{\sqrt2}
-
-it is :math:`\tfrac12\|u\|^2 + \tfrac12\|d\|^2`, at any coupling from 0 to infinity, where
-:math:`1/s = 0` makes the machines one. Intercepts are likewise :math:`b_c = p + q/s`,
-:math:`b_h = p - q/s` with penalty :math:`2\lambda q^2 / (1 + 2\lambda)`.
+The unknowns are scaled as :mod:`bagshift.solvers._coordinates` says.
 
 **Method.** Newton's method in a trust region, each step by conjugate gradients that stop at the
 border or at negative curvature (Steihaug). The Hessian in the scores of a bag is
@@ -49,6 +42,13 @@ from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 from scipy.special import expit
 
+from bagshift.solvers._coordinates import (
+    Coordinates,
+    CoupledCoordinates,
+    Machines,
+    Pull,
+    TargetCoordinates,
+)
 from bagshift.solvers.count_likelihood import BagCounts, count_posterior
 
 Floats = NDArray[np.float64]
@@ -102,36 +102,6 @@ class CoupledLogisticProblem:
     def n_features(self) -> int:
         """Number of features."""
         return int(self.target_features.shape[1])
-
-
-@dataclass(frozen=True, eq=False)
-class Machines:
-    """The two linear machines.
-
-    Parameters
-    ----------
-    source_weights, target_weights : ndarray of shape (n_features,)
-    source_intercept, target_intercept : float
-    """
-
-    source_weights: Floats
-    source_intercept: float
-    target_weights: Floats
-    target_intercept: float
-
-    @classmethod
-    def both(cls, weights: Floats, intercept: float) -> Machines:
-        """Return two machines that are the same."""
-        return cls(weights, intercept, weights, intercept)
-
-    def mirrored(self) -> Machines:
-        """Return the machines that say the opposite."""
-        return Machines(
-            -self.source_weights,
-            -self.source_intercept,
-            -self.target_weights,
-            -self.target_intercept,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,88 +204,10 @@ def solve_coupled_logistic(
     )
 
 
-# Coordinates ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Pull:
-    """Gradient of the data terms in the two machines."""
-
-    source_weights: Any
-    source_intercept: float
-    target_weights: Floats
-    target_intercept: float
-
-
-class _TargetCoordinates:
-    """The target machine alone."""
-
-    def __init__(self, n_features: int) -> None:
-        self.size = n_features + 1
-
-    def encode(self, machines: Machines) -> Floats:
-        return np.append(machines.target_weights, machines.target_intercept)
-
-    def decode(self, v: Floats) -> Machines:
-        return Machines.both(v[:-1], float(v[-1]))
-
-    def pull_back(self, pull: _Pull) -> Floats:
-        return np.append(pull.target_weights, pull.target_intercept)
-
-    def penalty_gradient(self, v: Floats) -> Floats:
-        return np.append(v[:-1], 0.0)
-
-
-class _CoupledCoordinates:
-    """Mean and difference of the machines, scaled so that the regulariser is round."""
-
-    def __init__(self, n_features: int, coupling: float) -> None:
-        self.size = 2 * n_features + 2
-        self.n_features = n_features
-        self.shrink = 1.0 / np.sqrt(1.0 + 2.0 * coupling)
-        self.intercept_penalty = 4.0 * coupling * self.shrink**2 if coupling < np.inf else 2.0
-
-    def _split(self, v: Floats) -> tuple[Floats, Floats, float, float]:
-        q = self.n_features
-        return v[:q], v[q : 2 * q], float(v[2 * q]), float(v[2 * q + 1])
-
-    def encode(self, machines: Machines) -> Floats:
-        stretch = 1.0 / self.shrink if self.shrink > 0 else 0.0
-        mean = (machines.source_weights + machines.target_weights) / np.sqrt(2.0)
-        difference = (machines.target_weights - machines.source_weights) / np.sqrt(2.0)
-        level = (machines.source_intercept + machines.target_intercept) / 2.0
-        shift = (machines.target_intercept - machines.source_intercept) / 2.0
-        return np.concatenate([mean, stretch * difference, [level, stretch * shift]])
-
-    def decode(self, v: Floats) -> Machines:
-        mean, difference, level, shift = self._split(v)
-        difference, shift = self.shrink * difference, self.shrink * shift
-        return Machines(
-            source_weights=(mean - difference) / np.sqrt(2.0),
-            source_intercept=level - shift,
-            target_weights=(mean + difference) / np.sqrt(2.0),
-            target_intercept=level + shift,
-        )
-
-    def pull_back(self, pull: _Pull) -> Floats:
-        mean = (pull.target_weights + pull.source_weights) / np.sqrt(2.0)
-        difference = (pull.target_weights - pull.source_weights) / np.sqrt(2.0)
-        level = pull.target_intercept + pull.source_intercept
-        shift = pull.target_intercept - pull.source_intercept
-        return np.concatenate([mean, self.shrink * difference, [level, self.shrink * shift]])
-
-    def penalty_gradient(self, v: Floats) -> Floats:
-        q = self.n_features
-        return np.append(v[: 2 * q], [0.0, self.intercept_penalty * v[2 * q + 1]])
-
-
-_Coordinates = _TargetCoordinates | _CoupledCoordinates
-
-
-def _coordinates(problem: CoupledLogisticProblem) -> _Coordinates:
+def _coordinates(problem: CoupledLogisticProblem) -> Coordinates:
     if problem.n_source == 0:
-        return _TargetCoordinates(problem.n_features)
-    return _CoupledCoordinates(problem.n_features, problem.coupling)
+        return TargetCoordinates(problem.n_features)
+    return CoupledCoordinates(problem.n_features, problem.coupling)
 
 
 # Objective --------------------------------------------------------------------------------
@@ -339,7 +231,7 @@ class _Objective:
     """Value, gradient and Hessian products, remembered for the last two places."""
 
     problem: CoupledLogisticProblem
-    coordinates: _Coordinates
+    coordinates: Coordinates
     _last: list[_Point] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -412,7 +304,7 @@ class _Objective:
         problem = self.problem
         has_source = problem.n_source > 0
         return self.coordinates.pull_back(
-            _Pull(
+            Pull(
                 source_weights=problem.source_features.T @ source_push if has_source else 0.0,
                 source_intercept=float(source_push.sum()),
                 target_weights=problem.target_features.T @ target_push,
@@ -421,7 +313,7 @@ class _Objective:
         )
 
     def _sum_by_bag(self, values: Floats) -> Floats:
-        return np.bincount(self._bag, values, self.problem.counts.n_bags)
+        return np.bincount(self._bag, values, self.problem.counts.n_bags).astype(np.float64)
 
 
 def _nothing_as_one(totals: Floats) -> Floats:
@@ -440,10 +332,10 @@ class _Monitor:
     _n_idle: int = 0
 
     def __call__(self, intermediate_result: OptimizeResult) -> None:
-        gained = self._value - intermediate_result.fun
-        idle = gained <= _ROUNDING * abs(intermediate_result.fun)
-        self._n_idle = self._n_idle + 1 if idle else 0
-        self._value = intermediate_result.fun
+        value = float(intermediate_result.fun)
+        is_idle = self._value - value <= _ROUNDING * abs(value)
+        self._n_idle = self._n_idle + 1 if is_idle else 0
+        self._value = value
         if self.is_stationary(intermediate_result.x) or self._n_idle > _MOST_IDLE_STEPS:
             self.is_done = True
             raise StopIteration
@@ -451,4 +343,4 @@ class _Monitor:
     def is_stationary(self, v: Floats) -> bool:
         """Tell whether the gradient is small against the weights it must balance."""
         gradient = self.objective.at(v).gradient
-        return bool(np.linalg.norm(gradient) <= self.tol * max(np.linalg.norm(v), 1e-3))
+        return bool(np.linalg.norm(gradient) <= self.tol * max(float(np.linalg.norm(v)), 1e-3))

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Classifiers whose score is a kernel expansion, whatever trained it."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted
+
+from bagshift.estimators._base import BagClassifier, ClassifierTags
+from bagshift.estimators._training import TrainingData
+from bagshift.kernels import Kernel, decision_values, resolve_kernel
+
+Floats = NDArray[np.float64]
+
+
+class KernelMachine(BagClassifier):
+    """Base of classifiers with the score sum_i a_i kernel(x, x_i) + b.
+
+    Subclasses store ``intercept_`` and, by kernel, ``coef_`` (linear), ``dual_coef_`` by column
+    (precomputed) or ``dual_coef_`` with ``support_vectors_``; a second machine for the source has
+    the same with the prefix ``source_``.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions({"linear", "rbf", "poly", "precomputed"}), callable],
+        "gamma": [StrOptions({"scale", "paper"}), Interval(Real, 0.0, None, closed="neither")],
+        "degree": [Interval(Integral, 1, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+    }
+
+    def _kernel(self, data: TrainingData) -> Kernel:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return resolve_kernel(
+                self.kernel,
+                self.gamma,
+                self.degree,
+                self.coef0,
+                data.X_source,
+                data.X_target,
+                weights=data.row_weight,
+            )
+
+    def _begin(self, data: TrainingData, kernel: Kernel) -> None:
+        """Forget the attributes of an earlier fit and store what every machine has."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            if name not in ("n_features_in_", "feature_names_in_"):
+                delattr(self, name)
+        self.classes_ = data.classes
+        self.positive_class_ = data.positive
+        self.kernel_ = kernel
+
+    def _by_column(self, data: TrainingData, coefficients: Floats) -> Floats:
+        """Return coefficients in the order of the given kernel matrix's columns."""
+        by_column = np.zeros((1, self.n_features_in_))
+        order = data.column_order
+        columns = np.arange(len(coefficients)) if order is None else order[: len(coefficients)]
+        by_column[0, columns] = coefficients
+        return by_column
+
+    def _scores(self, X: Any) -> Floats:
+        return self._expansion(X, "") + float(self.intercept_[0])
+
+    def _expansion(self, X: Any, prefix: str) -> Floats:
+        if self.kernel_.name == "linear":
+            scores = safe_sparse_dot(X, getattr(self, f"{prefix}coef_").T, dense_output=True)
+            return np.asarray(scores, dtype=np.float64).ravel()
+        coefficients = getattr(self, f"{prefix}dual_coef_")[0]
+        if self.kernel_.name == "precomputed":
+            scores = safe_sparse_dot(X, coefficients, dense_output=True)
+            return np.asarray(scores, dtype=np.float64)
+        return decision_values(self.kernel_, X, self.support_vectors_, coefficients)
+
+    def __sklearn_tags__(self) -> ClassifierTags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+
+class TransferKernelMachine(KernelMachine):
+    """Kernel machine that keeps a machine of the source beside that of the target."""
+
+    def source_decision_function(self, X: Any) -> Floats:
+        """Return the score of the source machine for every row.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_features)
+            Rows of the source domain.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+
+        Raises
+        ------
+        ValueError
+            When the machine was fitted without a source.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "source_intercept_"):
+            raise ValueError(
+                f"This {type(self).__name__} was fitted without a source, so it has no source "
+                "machine."
+            )
+        return self._score_rows(X, self._source_scores)
+
+    def _source_scores(self, X: Any) -> Floats:
+        return self._expansion(X, "source_") + float(self.source_intercept_[0])

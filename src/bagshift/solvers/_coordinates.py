@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-3-Clause
+r"""Coordinates in which the regulariser of the coupled machines is round.
+
+The regulariser
+:math:`\tfrac12\|w_c\|^2 + \tfrac12\|w_h\|^2 + \tfrac\lambda2\|w_c - w_h\|^2` has curvature 1 for
+the mean of the two machines and :math:`1 + 2\lambda` for their difference. With
+:math:`s = \sqrt{1 + 2\lambda}` and
+
+.. math:: w_c = \frac{u + d/s}{\sqrt2}, \qquad w_h = \frac{u - d/s}{\sqrt2}
+
+it is :math:`\tfrac12\|u\|^2 + \tfrac12\|d\|^2`, at any coupling from 0 to infinity, where
+:math:`1/s = 0` makes the machines one. Intercepts are likewise :math:`b_c = p + q/s`,
+:math:`b_h = p - q/s` with penalty :math:`2\lambda q^2 / (1 + 2\lambda)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Machines:
+    """The two linear machines.
+
+    Parameters
+    ----------
+    source_weights, target_weights : ndarray of shape (n_features,)
+    source_intercept, target_intercept : float
+    """
+
+    source_weights: Floats
+    source_intercept: float
+    target_weights: Floats
+    target_intercept: float
+
+    @classmethod
+    def both(cls, weights: Floats, intercept: float) -> Machines:
+        """Return two machines that are the same."""
+        return cls(weights, intercept, weights, intercept)
+
+    def mirrored(self) -> Machines:
+        """Return the machines that say the opposite."""
+        return Machines(
+            -self.source_weights,
+            -self.source_intercept,
+            -self.target_weights,
+            -self.target_intercept,
+        )
+
+
+@dataclass(frozen=True)
+class Pull:
+    """Gradient of the data terms in the two machines."""
+
+    source_weights: Any
+    source_intercept: float
+    target_weights: Floats
+    target_intercept: float
+
+
+class TargetCoordinates:
+    """The target machine alone."""
+
+    def __init__(self, n_features: int) -> None:
+        self.size = n_features + 1
+
+    def encode(self, machines: Machines) -> Floats:
+        return np.append(machines.target_weights, machines.target_intercept)
+
+    def decode(self, v: Floats) -> Machines:
+        return Machines.both(v[:-1], float(v[-1]))
+
+    def pull_back(self, pull: Pull) -> Floats:
+        return np.append(pull.target_weights, pull.target_intercept)
+
+    def penalty_gradient(self, v: Floats) -> Floats:
+        return np.append(v[:-1], 0.0)
+
+
+class CoupledCoordinates:
+    """Mean and difference of the machines, scaled so that the regulariser is round."""
+
+    def __init__(self, n_features: int, coupling: float) -> None:
+        self.size = 2 * n_features + 2
+        self.n_features = n_features
+        self.shrink = 1.0 / np.sqrt(1.0 + 2.0 * coupling)
+        self.intercept_penalty = 4.0 * coupling * self.shrink**2 if coupling < np.inf else 2.0
+
+    def _split(self, v: Floats) -> tuple[Floats, Floats, float, float]:
+        q = self.n_features
+        return v[:q], v[q : 2 * q], float(v[2 * q]), float(v[2 * q + 1])
+
+    def encode(self, machines: Machines) -> Floats:
+        stretch = 1.0 / self.shrink if self.shrink > 0 else 0.0
+        mean = (machines.source_weights + machines.target_weights) / np.sqrt(2.0)
+        difference = (machines.target_weights - machines.source_weights) / np.sqrt(2.0)
+        level = (machines.source_intercept + machines.target_intercept) / 2.0
+        shift = (machines.target_intercept - machines.source_intercept) / 2.0
+        return np.concatenate([mean, stretch * difference, [level, stretch * shift]])
+
+    def decode(self, v: Floats) -> Machines:
+        mean, difference, level, shift = self._split(v)
+        difference, shift = self.shrink * difference, self.shrink * shift
+        return Machines(
+            source_weights=(mean - difference) / np.sqrt(2.0),
+            source_intercept=level - shift,
+            target_weights=(mean + difference) / np.sqrt(2.0),
+            target_intercept=level + shift,
+        )
+
+    def pull_back(self, pull: Pull) -> Floats:
+        mean = (pull.target_weights + pull.source_weights) / np.sqrt(2.0)
+        difference = (pull.target_weights - pull.source_weights) / np.sqrt(2.0)
+        level = pull.target_intercept + pull.source_intercept
+        shift = pull.target_intercept - pull.source_intercept
+        return np.concatenate([mean, self.shrink * difference, [level, self.shrink * shift]])
+
+    def penalty_gradient(self, v: Floats) -> Floats:
+        q = self.n_features
+        return np.append(v[: 2 * q], [0.0, self.intercept_penalty * v[2 * q + 1]])
+
+
+Coordinates = TargetCoordinates | CoupledCoordinates
