@@ -90,6 +90,22 @@ def share_error(bags: Bags, is_positive: ArrayLike) -> float:
     return _size_weighted_mean(bags, np.abs(share_errors(bags, is_positive)))
 
 
+def soft_share_errors(bags: Bags, decision: ArrayLike) -> FloatArray:
+    """Probability of a bag's mean decision value minus the given share, for each bag.
+
+    Parameters
+    ----------
+    bags : Bags
+    decision : array-like of shape (n_rows,)
+        Decision values, on the scale of log odds.
+
+    Returns
+    -------
+    ndarray of shape (n_bags,)
+    """
+    return np.asarray(expit(bags.bag_means(decision)) - bags.clipped_shares)
+
+
 def soft_share_error(bags: Bags, decision: ArrayLike) -> float:
     """Share error of the probabilities of the bags' mean decision values.
 
@@ -104,8 +120,7 @@ def soft_share_error(bags: Bags, decision: ArrayLike) -> float:
     float
         In [0, 1]; 0 is best. Smooth in the decision values, so it has few ties.
     """
-    soft_shares = expit(bags.bag_means(decision))
-    return _size_weighted_mean(bags, np.abs(soft_shares - bags.clipped_shares))
+    return _size_weighted_mean(bags, np.abs(soft_share_errors(bags, decision)))
 
 
 def _size_weighted_mean(bags: Bags, errors: FloatArray) -> float:

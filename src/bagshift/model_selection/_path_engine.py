@@ -17,36 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+from bagshift.bags import Bags
 from bagshift.estimators._coupled import CoupledMachine, finite_gram, row_coefficients
 from bagshift.estimators._training import TrainingData
 from bagshift.estimators.source_svm import threshold_for
-from bagshift.kernels import Kernel, decision_values
+from bagshift.kernels import Kernel, decision_values, require_memory
+from bagshift.kernels._tiles import kernel_dtype
 from bagshift.model_selection._folds import BagFold
-from bagshift.model_selection.scorers import share_errors_of
+from bagshift.model_selection._search_engine import BagScores, FoldScores, Grid, Progress
+from bagshift.model_selection.grids import named_grid
+from bagshift.model_selection.scorers import bag_errors_of, combine_errors
 from bagshift.solvers import CoupledResult, solve_coupled
 
 Floats = NDArray[np.float64]
-Progress = Callable[[int, int], None]
 
 _KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
 _COSTS = ("C", "C_source", "C_target")
-
-
-@dataclass(frozen=True)
-class FoldErrors:
-    """Errors of every setting on every fold.
-
-    Attributes
-    ----------
-    hard, soft : ndarray of shape (n_settings, n_folds)
-        Share error and soft share error on the held-out bags.
-    converged : ndarray of shape (n_settings, n_folds), bool
-        Whether the solver reached its tolerance.
-    """
-
-    hard: Floats
-    soft: Floats
-    converged: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -64,6 +50,15 @@ class _Block:
 
 
 @dataclass(frozen=True)
+class _FoldErrors:
+    """Errors of the settings of a block on every bag that a fold holds out."""
+
+    hard: Floats
+    soft: Floats
+    converged: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
 class _Solutions:
     """Decision functions of the settings of a block: row coefficients and intercepts."""
 
@@ -72,49 +67,81 @@ class _Solutions:
     converged: NDArray[np.bool_]
 
 
-def cross_validate_settings(
-    machines: list[CoupledMachine],
-    given: TrainingData,
-    folds: list[BagFold],
-    *,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-) -> FoldErrors:
-    """Return the errors of machines of one type on held-out bags.
+class CoupledEngine:
+    """Engine of the machines that solve one coupled quadratic program."""
 
-    Parameters
-    ----------
-    machines : list of CoupledMachine
-        One per setting, unfitted.
-    given : TrainingData
-        All training data, as ``fit`` would read them.
-    folds : list of BagFold
-    n_jobs : int, optional
-        Folds worked on at the same time, in threads.
-    progress : callable, optional
-        Called with the number of folds done and the number of all, over all kernels.
+    machine_names = ("TGPLM", "InverseCalibrationSVM", "SourceSVM")
 
-    Returns
-    -------
-    FoldErrors
+    def serves(self, machine: Any) -> bool:
+        """Tell whether an estimator is such a machine."""
+        return isinstance(machine, CoupledMachine) and machine._is_one_program
 
-    Raises
-    ------
-    KernelMemoryError
-        When a kernel matrix would not fit into memory.
-    """
-    shape = len(machines), len(folds)
-    errors = FoldErrors(np.empty(shape), np.empty(shape), np.empty(shape, dtype=bool))
-    blocks = _group(range(len(machines)), lambda i: _parameters(machines[i], _KERNEL_PARAMETERS))
-    advance = _counter(progress, len(blocks) * len(folds))
-    for members in blocks:
-        # Made in the call, so that one kernel matrix is gone before the next is made.
-        of_folds = _errors_of_block(
-            _make_block([machines[i] for i in members], given), folds, n_jobs, advance
+    def grid(self, name: str, machine: Any, given: TrainingData) -> Grid:
+        """Return a named grid for a machine and all its training data."""
+        return named_grid(name, machine, machine._select(given))
+
+    def require_memory(self, machines: list[Any], given: TrainingData, n_running: int) -> None:
+        """Refuse a kernel matrix that does not fit with a part of it for every running fold."""
+        data = machines[0]._select(given)
+        if data.bags.n_bags == 0:
+            return  # one solution serves all folds; the matrix is checked where it is made
+        itemsize = kernel_dtype(data.X_source, data.X_target).itemsize
+        ways_out = ["lower n_jobs"] if n_running > 1 else []
+        ways_out += ["search on a sample of the rows"]
+        ways_out += ["use float32 features"] if itemsize > 4 else []
+        require_memory(
+            (1 + n_running) * (data.n_source + data.n_target_units) ** 2 * itemsize,
+            f"A kernel matrix over {data.n_source:,} source rows and {data.n_target_units:,} bags "
+            f"with a copy for {n_running:,} fold{'' if n_running == 1 else 's'} at a time",
+            " or ".join(ways_out),
         )
-        for name in ("hard", "soft", "converged"):
-            getattr(errors, name)[members] = np.stack([e[name] for e in of_folds], axis=1)
-    return errors
+
+    def cross_validate(
+        self,
+        machines: list[Any],
+        given: TrainingData,
+        folds: list[BagFold],
+        *,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> FoldScores:
+        """Return the scores of machines of one type, one per setting, on held-out bags.
+
+        Parameters
+        ----------
+        machines : list of CoupledMachine
+            Unfitted.
+        given : TrainingData
+            All training data, as ``fit`` would read them.
+        folds : list of BagFold
+        n_jobs : int, optional
+            Folds worked on at the same time, in threads.
+        progress : callable, optional
+            Called with the number of folds done and the number of all, over all kernels.
+
+        Returns
+        -------
+        FoldScores
+            Scored by 1 - share error, its ties broken by the soft share error.
+
+        Raises
+        ------
+        KernelMemoryError
+            When a kernel matrix would not fit into memory.
+        """
+        errors = _Errors(len(machines), given.bags, folds)
+        blocks = _group(
+            range(len(machines)), lambda i: _parameters(machines[i], _KERNEL_PARAMETERS)
+        )
+        advance = _counter(progress, len(blocks) * len(folds))
+        for members in blocks:
+            # Made in the call, so that one kernel matrix is gone before the next is made.
+            of_folds = _errors_of_block(
+                _make_block([machines[i] for i in members], given), folds, n_jobs, advance
+            )
+            for fold, of_fold in enumerate(of_folds):
+                errors.add(members, fold, of_fold)
+        return errors.as_scores()
 
 
 def _make_block(machines: list[CoupledMachine], given: TrainingData) -> _Block:
@@ -125,7 +152,7 @@ def _make_block(machines: list[CoupledMachine], given: TrainingData) -> _Block:
 
 def _errors_of_block(
     block: _Block, folds: list[BagFold], n_jobs: int | None, advance: Callable[[], None]
-) -> list[dict[str, Any]]:
+) -> list[_FoldErrors]:
     if block.data.bags.n_bags == 0:
         # Bags are not learned from, so one solution serves every fold.
         n_rows = len(block.data.bags)
@@ -138,7 +165,7 @@ def _errors_of_block(
     return list(work(delayed(_errors_of_fold)(block, fold, advance) for fold in folds))
 
 
-def _errors_of_fold(block: _Block, fold: BagFold, advance: Callable[[], None]) -> dict[str, Any]:
+def _errors_of_fold(block: _Block, fold: BagFold, advance: Callable[[], None]) -> _FoldErrors:
     data, gram = _training_part(block, fold)
     solutions = _solve_chains(block.machines, data, gram, fold.train_rows, len(block.data.bags))
     scores = _scores(block, solutions, fold.test_rows)
@@ -152,7 +179,7 @@ def _errors_without_bags(
     solutions: _Solutions,
     scores: Floats,
     advance: Callable[[], None],
-) -> dict[str, Any]:
+) -> _FoldErrors:
     held_out = scores[fold.test_rows]
     for setting, machine in enumerate(block.machines):
         if getattr(machine, "threshold", None) == "prior":
@@ -169,14 +196,47 @@ def _prior_threshold(block: _Block, fold: BagFold, scores: Floats) -> float:
     return threshold_for(scores[fold.train_rows[bags.rows_in_bags()]], n_positive)
 
 
-def _errors(block: _Block, fold: BagFold, solutions: _Solutions, scores: Floats) -> dict[str, Any]:
+def _errors(block: _Block, fold: BagFold, solutions: _Solutions, scores: Floats) -> _FoldErrors:
     bags = block.given.bags[fold.test_rows]
     errors = [
-        share_errors_of(bags, column, machine, flipped=block.given.is_flipped)
+        bag_errors_of(bags, column, machine, flipped=block.given.is_flipped)
         for machine, column in zip(block.machines, scores.T, strict=True)
     ]
-    hard, soft = zip(*errors, strict=True)
-    return {"hard": hard, "soft": soft, "converged": solutions.converged}
+    hard, soft = (np.stack(of_settings) for of_settings in zip(*errors, strict=True))
+    return _FoldErrors(hard, soft, solutions.converged)
+
+
+class _Errors:
+    """Gathers the errors of all settings on all folds, and on all bags."""
+
+    def __init__(self, n_settings: int, bags: Bags, folds: list[BagFold]) -> None:
+        shape = n_settings, len(folds)
+        self.hard, self.soft = np.empty(shape), np.empty(shape)
+        self.converged = np.empty(shape, dtype=bool)
+        self.weights = bags.sizes.astype(np.float64)
+        self.test_bags = [np.unique(bags.bag_index[fold.test_rows]) for fold in folds]
+        self.of_bags = np.zeros((n_settings, bags.n_bags))
+
+    def add(self, settings: list[int], fold: int, errors: _FoldErrors) -> None:
+        held_out = self.test_bags[fold]
+        weights = self.weights[held_out]
+        self.hard[settings, fold] = np.average(errors.hard, axis=1, weights=weights)
+        self.soft[settings, fold] = np.average(errors.soft, axis=1, weights=weights)
+        self.converged[settings, fold] = errors.converged
+        self.of_bags[np.ix_(np.array(settings), held_out)] += combine_errors(
+            errors.hard, errors.soft
+        )
+
+    def as_scores(self) -> FoldScores:
+        times = np.bincount(np.concatenate(self.test_bags), minlength=len(self.weights))
+        with np.errstate(invalid="ignore"):
+            of_bags = self.of_bags / times
+        return FoldScores(
+            scores=combine_errors(self.hard, self.soft),
+            converged=self.converged,
+            details={"share_error": self.hard, "soft_share_error": self.soft},
+            bags=BagScores(of_bags, self.weights),
+        )
 
 
 def _training_part(block: _Block, fold: BagFold) -> tuple[TrainingData, NDArray[Any]]:

@@ -8,10 +8,8 @@ bag has the same error; and it is sound only if bags are exchangeable.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
@@ -19,11 +17,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import validate_parameter_constraints
 
 from bagshift.bags import Bags
-from bagshift.estimators._coupled import CoupledMachine
 from bagshift.estimators._training import TrainingData, read_training
 from bagshift.exceptions import BagError
-from bagshift.kernels import require_memory
-from bagshift.kernels._tiles import kernel_dtype
 from bagshift.model_selection._folds import (
     BagFold,
     bag_folds,
@@ -31,40 +26,18 @@ from bagshift.model_selection._folds import (
     default_bag_cv,
     resolve_cv,
 )
-from bagshift.model_selection._path_engine import FoldErrors, Progress, cross_validate_settings
+from bagshift.model_selection._path_engine import CoupledEngine
+from bagshift.model_selection._progress_bar import resolve_progress
+from bagshift.model_selection._search_engine import Progress, SearchEngine
+from bagshift.model_selection._search_result import (
+    SearchResult,
+    choose,
+    cv_results_of,
+    table_of,
+)
 from bagshift.model_selection.cross_val_predict import require_fit_arguments
-from bagshift.model_selection.grids import named_grid
-from bagshift.model_selection.scorers import combine_errors
 
-
-@dataclass(frozen=True)
-class SearchResult:
-    """What :func:`path_search` found.
-
-    Attributes
-    ----------
-    best_params : dict
-        The chosen parameters, as ``estimator.set_params`` takes them.
-    best_estimator : estimator
-        The estimator with these parameters, fitted on everything.
-    best_score : float
-        Its score: the mean over folds of 1 - share error - 1e-6 * soft share error.
-    best_index : int
-        Its place in `table`.
-    table : list of dict
-        One entry per setting, in the order of ``ParameterGrid``: "params", "score" (as above),
-        "share_error" and "soft_share_error" (means over folds on held-out bags), and "converged",
-        whether the solver reached its tolerance in every fold.
-    cv : str
-        How bags were held out.
-    """
-
-    best_params: dict[str, Any]
-    best_estimator: Any
-    best_score: float
-    best_index: int
-    table: list[dict[str, Any]] = field(repr=False)
-    cv: str
+_ENGINES: tuple[SearchEngine, ...] = (CoupledEngine(),)
 
 
 def path_search(
@@ -75,7 +48,8 @@ def path_search(
     source: tuple[Any, ...] | None = None,
     grid: str | Mapping[str, Any] | Sequence[Mapping[str, Any]] = "quick",
     cv: Any = None,
-    progress: Progress | None = None,
+    one_standard_error: bool = False,
+    progress: Progress | str | None = None,
     n_jobs: int | None = None,
 ) -> SearchResult:
     """Choose the parameters of a machine by the shares of held-out bags, and fit it.
@@ -106,8 +80,14 @@ def path_search(
         How bags are held out; None: ``BagKFold(10)`` with a fixed shuffle, repeated three times
         below thirty bags, and leave-one-bag-out below ten. A number is that of the folds. Rows
         in no bag (source rows too) must be in every training set.
-    progress : callable, default=None
-        Called as ``progress(done, total)`` whenever a fold of a kernel is finished.
+    one_standard_error : bool, default=False
+        Take the most regular machine among those whose score is within one standard error of
+        the best: that with the smallest `C_target` or C, then the largest coupling, the smallest
+        `C_source` and the smallest gamma. The standard error is that of the difference to the
+        best score, over held-out bags.
+    progress : callable or "bar", default=None
+        Called as ``progress(done, total)`` whenever a fold of a kernel is finished; "bar" draws
+        a bar on the standard error stream.
     n_jobs : int or None, default=None
         Folds worked on at the same time, in threads; each holds its own copy of the kernel
         matrix. The result does not depend on it.
@@ -167,43 +147,75 @@ def path_search(
             f"path_search holds out bags and needs at least 2; there are {bags.n_bags}."
         )
     machine, prefix = _last_step(estimator)
+    engine = engine_of(machine)
     features = _transform(estimator, X, bags)
     given = read_training(clone(machine), features, bags, source=source)
     settings = _settings(grid, machine, prefix, given)
+    machines = _machines(machine, settings)
     splitter = resolve_cv(cv, default_bag_cv(bags))
     folds = bag_folds(bag_splits(splitter, X, bags), bags)
-    _require_memory(machine._select(given), len(folds), n_jobs)
-    errors = cross_validate_settings(
-        _machines(machine, settings), given, folds, n_jobs=n_jobs, progress=progress
+    engine.require_memory(machines, given, min(effective_n_jobs(n_jobs), len(folds)))
+    found = engine.cross_validate(
+        machines,
+        given,
+        folds,
+        n_jobs=n_jobs,
+        progress=resolve_progress(progress, type(machine).__name__),
     )
-    table = _table(settings, prefix, errors)
-    # The first of equals, as in GridSearchCV.
-    best = int(np.argmax([entry["score"] for entry in table]))
+    params = [{f"{prefix}{name}": v for name, v in setting.items()} for setting in settings]
+    best = choose(
+        found,
+        [each.get_params(deep=False) for each in machines],
+        one_standard_error=one_standard_error,
+    )
     fit_params = {} if source is None else {"source": source}
-    best_estimator = clone(estimator).set_params(**table[best]["params"])
+    best_estimator = clone(estimator).set_params(**params[best])
+    table = table_of(params, found)
     return SearchResult(
-        best_params=table[best]["params"],
+        best_params=params[best],
         best_estimator=best_estimator.fit(X, bags, **fit_params),
         best_score=table[best]["score"],
         best_index=best,
         table=table,
         cv=_describe(splitter, folds, bags),
+        cv_results=cv_results_of(params, found),
+        n_splits=len(folds),
     )
 
 
-def _last_step(estimator: Any) -> tuple[CoupledMachine, str]:
+def engine_of(machine: Any) -> SearchEngine:
+    """Return what searches over the settings of a machine.
+
+    Parameters
+    ----------
+    machine : estimator
+        Not a Pipeline.
+
+    Returns
+    -------
+    SearchEngine
+
+    Raises
+    ------
+    TypeError
+        When there is none for it.
+    """
+    for engine in _ENGINES:
+        if engine.serves(machine):
+            return engine
+    names = ", ".join(name for engine in _ENGINES for name in engine.machine_names)
+    raise TypeError(
+        f"path_search works with {names} and Pipelines that end in one of them, not with "
+        f"{type(machine).__name__}; use GridSearchCV with scoring=share_error_soft_ties."
+    )
+
+
+def _last_step(estimator: Any) -> tuple[Any, str]:
     """Return the machine itself, and what its parameters are prefixed with."""
-    machine, prefix = estimator, ""
-    if isinstance(estimator, Pipeline):
-        name, machine = estimator.steps[-1]
-        prefix = f"{name}__"
-    if not isinstance(machine, CoupledMachine) or not machine._is_one_program:
-        raise TypeError(
-            "path_search works with TGPLM, InverseCalibrationSVM, SourceSVM and Pipelines that "
-            f"end in one of them, not with {type(machine).__name__}; use GridSearchCV with "
-            "scoring=share_error_soft_ties."
-        )
-    return machine, prefix
+    if not isinstance(estimator, Pipeline):
+        return estimator, ""
+    name, machine = estimator.steps[-1]
+    return machine, f"{name}__"
 
 
 def _transform(estimator: Any, X: Any, bags: Bags) -> Any:
@@ -214,12 +226,12 @@ def _transform(estimator: Any, X: Any, bags: Bags) -> Any:
 
 def _settings(
     grid: str | Mapping[str, Any] | Sequence[Mapping[str, Any]],
-    machine: CoupledMachine,
+    machine: Any,
     prefix: str,
     given: TrainingData,
 ) -> list[dict[str, Any]]:
     if isinstance(grid, str):
-        return list(ParameterGrid(named_grid(grid, machine, machine._select(given))))
+        return list(ParameterGrid(engine_of(machine).grid(grid, machine, given)))
     settings = list(ParameterGrid(grid))
     if not settings:
         raise ValueError(
@@ -239,7 +251,7 @@ def _without_prefix(setting: dict[str, Any], prefix: str) -> dict[str, Any]:
     return {name.removeprefix(prefix): value for name, value in setting.items()}
 
 
-def _machines(machine: CoupledMachine, settings: list[dict[str, Any]]) -> list[CoupledMachine]:
+def _machines(machine: Any, settings: list[dict[str, Any]]) -> list[Any]:
     machines = [clone(machine).set_params(**setting) for setting in settings]
     for each in machines:
         validate_parameter_constraints(
@@ -248,40 +260,6 @@ def _machines(machine: CoupledMachine, settings: list[dict[str, Any]]) -> list[C
     return machines
 
 
-def _require_memory(data: TrainingData, n_folds: int, n_jobs: int | None) -> None:
-    """Refuse a search whose kernel matrix, copied in part by every running fold, does not fit."""
-    if data.bags.n_bags == 0:
-        return  # one solution serves all folds; the matrix itself is checked where it is made
-    n_running = min(effective_n_jobs(n_jobs), n_folds)
-    itemsize = kernel_dtype(data.X_source, data.X_target).itemsize
-    ways_out = ["lower n_jobs"] if n_running > 1 else []
-    ways_out += ["search on a sample of the rows"]
-    ways_out += ["use float32 features"] if itemsize > 4 else []
-    require_memory(
-        (1 + n_running) * (data.n_source + data.n_target_units) ** 2 * itemsize,
-        f"A kernel matrix over {data.n_source:,} source rows and {data.n_target_units:,} bags "
-        f"with a copy for {n_running:,} fold{'' if n_running == 1 else 's'} at a time",
-        " or ".join(ways_out),
-    )
-
-
 def _describe(splitter: Any, folds: list[BagFold], bags: Bags) -> str:
     name = repr(splitter) if hasattr(splitter, "split") else "given splits"
     return f"{name}, {len(folds)} folds of {bags.n_bags} bags"
-
-
-def _table(
-    settings: list[dict[str, Any]], prefix: str, errors: FoldErrors
-) -> list[dict[str, Any]]:
-    scores = combine_errors(errors.hard, errors.soft).mean(axis=1)
-    hard, soft = errors.hard.mean(axis=1), errors.soft.mean(axis=1)
-    return [
-        {
-            "params": {f"{prefix}{name}": value for name, value in setting.items()},
-            "score": float(scores[i]),
-            "share_error": float(hard[i]),
-            "soft_share_error": float(soft[i]),
-            "converged": bool(errors.converged[i].all()),
-        }
-        for i, setting in enumerate(settings)
-    ]

@@ -18,7 +18,7 @@ from bagshift.exceptions import TableError
 from bagshift.features import feature_pipeline
 from bagshift.fingerprints import row_fingerprints
 from bagshift.model_selection import BagKFold, path_search
-from bagshift.model_selection.grids import named_grid
+from bagshift.model_selection.path_search import engine_of
 from bagshift.persistence import Manifest, SavedModel, describe_model
 from bagshift.workflows.inputs import FitInputs
 from bagshift.workflows.requests import MachineRequest
@@ -164,8 +164,8 @@ def _grid(
     """Return the values to compare; settings that are given stay as they are."""
     if request.search == "none":
         return {}
-    data = machine._select(read_training(clone(machine), X, bags, source=source))
-    grid = named_grid(request.search, machine, data)
+    given = read_training(clone(machine), X, bags, source=source)
+    grid = engine_of(machine).grid(request.search, machine, given)
     return {name: values for name, values in grid.items() if name not in request.parameters}
 
 
