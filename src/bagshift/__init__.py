@@ -17,6 +17,8 @@ if TYPE_CHECKING:
         SourceSVM,
         TGPLMPlus,
         get_bag_tags,
+        predict_in_bags,
+        predict_proba_in_bags,
     )
     from bagshift.exceptions import (
         BagError,
@@ -67,13 +69,23 @@ __all__ = [
     "get_bag_tags",
     "noise_counts",
     "path_search",
+    "predict_in_bags",
+    "predict_proba_in_bags",
     "stack_domains",
 ]
 
 _HOMES = {
     "bags": ["Bags"],
     "domains": ["stack_domains"],
-    "estimators": ["TGPLM", "InverseCalibrationSVM", "SourceSVM", "TGPLMPlus", "get_bag_tags"],
+    "estimators": [
+        "TGPLM",
+        "InverseCalibrationSVM",
+        "SourceSVM",
+        "TGPLMPlus",
+        "get_bag_tags",
+        "predict_in_bags",
+        "predict_proba_in_bags",
+    ],
     "exceptions": [
         "BagError",
         "BagWarning",

@@ -163,7 +163,13 @@ def test_outputs_agree_with_each_other(case, labels):
         assert probability.shape == (len(X), 2)
         np.testing.assert_allclose(probability.sum(axis=1), 1)
         np.testing.assert_array_equal(machine.classes_[probability.argmax(axis=1)], predicted)
+        in_bags = machine.predict_proba_in_bags(X, bags)
+        np.testing.assert_allclose(in_bags.sum(axis=1), 1)
+        np.testing.assert_allclose(bags.bag_means(in_bags), bags.shares, atol=1e-9)
+        likelier = machine.classes_[in_bags.argmax(axis=1)]
+        np.testing.assert_array_equal(machine.predict_in_bags(X, bags), likelier)
     else:
+        assert not hasattr(machine, "predict_proba_in_bags")
         assert isinstance(machine, SourceSVM | TGPLMPlus)
 
 

@@ -8,6 +8,7 @@ from bagshift import TGPLM, Bags, InverseCalibrationSVM, stack_domains
 from bagshift.exceptions import BagError
 from bagshift.model_selection import (
     BagKFold,
+    count_log_likelihood,
     get_bag_scorer,
     neg_share_error,
     neg_soft_share_error,
@@ -61,7 +62,7 @@ def test_ties_are_broken_by_the_soft_error_only(two_bags):
     )
 
 
-@pytest.mark.parametrize("scorer", SCORERS)
+@pytest.mark.parametrize("scorer", [*SCORERS, count_log_likelihood])
 def test_what_cannot_be_scored(scorer, two_bags):
     X, bags = two_bags
     with pytest.raises(BagError, match="BagKFold"):
@@ -72,8 +73,31 @@ def test_what_cannot_be_scored(scorer, two_bags):
         scorer(FirstColumn(), X, [0, 1])
 
 
+def test_count_log_likelihood_by_hand(two_bags):
+    X, bags = two_bags
+
+    class Sigmoid(FirstColumn):
+        classes_ = np.array([0, 1])
+
+        def predict_proba(self, X):
+            second = expit(self.decision_function(X))
+            return np.column_stack([1 - second, second])
+
+    p, q = expit(X[:, 0]), expit(-X[:, 0])
+    one_of_three = p[0] * q[1] * q[2] + q[0] * p[1] * q[2] + q[0] * q[1] * p[2]
+    expected = (np.log(one_of_three) + np.log(p[3] * p[4])) / 2
+    Xa, ya = stack_domains(source=(np.zeros((4, 1)), np.array([0, 1, 0, 1])), target=(X, bags))
+    for rows, y in ((X, bags), (Xa, ya)):
+        model = Sigmoid()
+        assert count_log_likelihood(model, rows, y) == pytest.approx(expected)
+        assert model.n_rows == 5
+    with pytest.raises(TypeError, match="FirstColumn has no predict_proba"):
+        count_log_likelihood(FirstColumn(), X, bags)
+
+
 def test_scorers_by_name():
-    assert [get_bag_scorer(scorer.__name__) for scorer in SCORERS] == SCORERS
+    for scorer in (*SCORERS, count_log_likelihood):
+        assert get_bag_scorer(scorer.__name__) is scorer
     with pytest.raises(ValueError, match=r"'accuracy' is no bag scorer; choose one of \["):
         get_bag_scorer("accuracy")
 
@@ -85,10 +109,11 @@ def test_cross_validate_and_grid_search_take_them(domains):
         domains.X,
         domains.bags,
         cv=BagKFold(4),
-        scoring={scorer.__name__: scorer for scorer in SCORERS},
+        scoring={scorer.__name__: scorer for scorer in (*SCORERS, count_log_likelihood)},
         error_score="raise",
     )
     assert (scores["test_neg_share_error"] <= 0).all()
+    assert (scores["test_count_log_likelihood"] < 0).all()
     search = GridSearchCV(
         TGPLM(), {"coupling": [0.1, 1.0]}, cv=BagKFold(4), scoring=neg_share_error
     )

@@ -2,6 +2,7 @@
 """Classifiers, one method a file."""
 
 from bagshift.estimators._base import BagTags, get_bag_tags
+from bagshift.estimators._in_bags import predict_in_bags, predict_proba_in_bags
 from bagshift.estimators.inverse_calibration_svm import InverseCalibrationSVM
 from bagshift.estimators.source_svm import SourceSVM
 from bagshift.estimators.tgplm import TGPLM
@@ -14,4 +15,6 @@ __all__ = [
     "SourceSVM",
     "TGPLMPlus",
     "get_bag_tags",
+    "predict_in_bags",
+    "predict_proba_in_bags",
 ]

@@ -267,6 +267,23 @@ def log_odds(estimator: Any, scores: Floats) -> Floats:
     return scores
 
 
+def keep_side(second: Floats, scores: Floats) -> Floats:
+    """Return probabilities of ``classes_[1]`` on the side of one half that ``predict`` takes.
+
+    Parameters
+    ----------
+    second : ndarray of shape (n_rows,)
+        Sigma of the scores, which rounds the tiniest ones to one half.
+    scores : ndarray of shape (n_rows,)
+        Decision values or log odds.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    return np.where(scores > 0, np.maximum(second, np.nextafter(0.5, 1.0)), second)
+
+
 class InverseCalibratedProbabilities:
     """Probabilities of machines whose scores are logits by construction.
 
@@ -288,9 +305,7 @@ class InverseCalibratedProbabilities:
             Columns in the order of ``classes_``; the larger one is the predicted class.
         """
         score = self.decision_function(X)  # type: ignore[attr-defined]
-        second = expit(log_odds(self, score))
-        # sigma rounds the tiniest scores to one half; keep the side that predict takes.
-        second = np.where(score > 0, np.maximum(second, np.nextafter(0.5, 1.0)), second)
+        second = keep_side(expit(log_odds(self, score)), score)
         return np.column_stack([1.0 - second, second])
 
     def _score_scale(self) -> float:

@@ -260,7 +260,7 @@ def _read_domains(estimator: Any, X: Any, y: Bags, source: Any) -> TrainingData:
         source_weight=np.empty(0) if labels is None else weight,
         bags=bags,
         labelled_rows=np.flatnonzero(bags.has_label),
-        labelled_signs=_labelled_signs(bags, classes),
+        labelled_signs=labelled_signs(bags, classes),
         labelled_weight=bags.row_weights[bags.has_label].astype(np.float64),
         column_order=order,
     )
@@ -303,12 +303,30 @@ def _read_source(estimator: Any, source: Any) -> tuple[Any, Any, Any]:
     return X, labels, weight.astype(np.float64)
 
 
-def _labelled_signs(bags: Bags, classes: NDArray[Any]) -> Floats:
+def labelled_signs(bags: Bags, classes: NDArray[Any]) -> Floats:
+    """Return +1 or -1 for every row whose label is known, in their order.
+
+    Parameters
+    ----------
+    bags : Bags
+        Rows, of which some have a label.
+    classes : ndarray of shape (2,)
+        Both classes.
+
+    Returns
+    -------
+    ndarray of shape (n_labelled,)
+
+    Raises
+    ------
+    ValueError
+        When a label is none of the classes.
+    """
     labels = bags.label_values[bags.has_label]
     unknown = sorted({repr(label) for label in labels if label not in classes})
     if unknown:
         raise ValueError(
-            f"Labelled target rows hold {', '.join(unknown)}, which is none of the classes "
+            f"Labelled rows hold {', '.join(unknown)}, which is none of the classes "
             f"{classes[0]!r} and {classes[1]!r}."
         )
     return signs_of(labels, classes)

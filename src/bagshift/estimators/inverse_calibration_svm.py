@@ -28,11 +28,12 @@ from sklearn.utils._param_validation import Interval
 from bagshift.estimators._base import BagTags, InverseCalibratedProbabilities
 from bagshift.estimators._calibrated import CALIBRATION_CONSTRAINTS, bag_loss
 from bagshift.estimators._coupled import CoupledMachine, coupled_problem, hinge_loss
+from bagshift.estimators._in_bags import InBagPosteriors
 from bagshift.estimators._training import TrainingData
 from bagshift.solvers import CoupledProblem
 
 
-class InverseCalibrationSVM(InverseCalibratedProbabilities, CoupledMachine):
+class InverseCalibrationSVM(InverseCalibratedProbabilities, InBagPosteriors, CoupledMachine):
     r"""Support vector machine trained on the shares of bags.
 
     The problem solved stands in the module :mod:`bagshift.estimators.inverse_calibration_svm`.

@@ -48,11 +48,12 @@ from sklearn.utils._param_validation import Interval
 from bagshift.estimators._base import BagTags, InverseCalibratedProbabilities
 from bagshift.estimators._calibrated import CALIBRATION_CONSTRAINTS, bag_loss
 from bagshift.estimators._coupled import TransferMachine, coupled_problem, hinge_loss
+from bagshift.estimators._in_bags import InBagPosteriors
 from bagshift.estimators._training import TrainingData
 from bagshift.solvers import CoupledProblem
 
 
-class TGPLM(InverseCalibratedProbabilities, TransferMachine):
+class TGPLM(InverseCalibratedProbabilities, InBagPosteriors, TransferMachine):
     r"""Transfer group-probabilities learning machine.
 
     Learns from bags of target rows with known shares and, when given, from labelled history of a

@@ -5,10 +5,13 @@ With :math:`\hat p_k` the share of rows of bag :math:`k` that a model calls posi
 its decision function and :math:`N = \sum_k|S_k|`,
 
 * the *share error* is :math:`\sum_k\frac{|S_k|}{N}\,|\hat p_k-p_k|`;
-* the *soft share error* puts :math:`\sigma(\overline{f}_k)` in the place of :math:`\hat p_k`.
+* the *soft share error* puts :math:`\sigma(\overline{f}_k)` in the place of :math:`\hat p_k`;
+* the *count log-likelihood* is the mean over bags, by their weights, of
+  :math:`\log P(\text{published number} \mid f)`, for models with probabilities.
 
 The first is what a user wants to be small, but it moves in steps of one row and is therefore
-full of ties; the second breaks them.
+full of ties; the second breaks them. The third has few ties too, heeds the noise law of a bag,
+and punishes probabilities that are too bold.
 
 Each scorer is called ``scorer(estimator, X, y)`` with `y` a :class:`~bagshift.Bags`, as
 scikit-learn's ``scoring=`` expects, and greater is better. Rows in no bag are ignored, source
@@ -25,8 +28,9 @@ from sklearn.utils import _safe_indexing
 
 from bagshift.bags import Bags
 from bagshift.estimators._base import is_flipped, is_positive, log_odds
+from bagshift.estimators._in_bags import mean_count_log_likelihood
 from bagshift.exceptions import BagError
-from bagshift.metrics import share_errors, soft_share_errors
+from bagshift.metrics import share_error, soft_share_error
 
 BagScorer = Callable[[Any, Any, Bags], float]
 
@@ -110,6 +114,32 @@ def share_error_soft_ties(estimator: Any, X: Any, y: Bags) -> float:
     return float(combine_errors(*_errors(estimator, X, y)))
 
 
+def count_log_likelihood(estimator: Any, X: Any, y: Bags) -> float:
+    """Mean log-probability that a model gives to the published numbers of bags.
+
+    Parameters
+    ----------
+    estimator : fitted classifier with probabilities
+    X : array-like of shape (n_rows, n_features)
+    y : Bags of length n_rows
+
+    Returns
+    -------
+    float
+        Mean by the weights of the bags, every bag counting once whatever its size; at most 0
+        when counts are exact.
+
+    Raises
+    ------
+    TypeError
+        If `y` is not a :class:`~bagshift.Bags`, or the estimator has no ``predict_proba``.
+    BagError
+        If a bag was cut or no row is in a bag.
+    """
+    rows = _rows_to_score(y)
+    return mean_count_log_likelihood(estimator, _safe_indexing(X, rows), y[rows])
+
+
 def combine_errors(hard: Any, soft: Any) -> Any:
     """Return the score of :func:`share_error_soft_ties` from the two errors.
 
@@ -126,6 +156,7 @@ def combine_errors(hard: Any, soft: Any) -> Any:
 
 
 _SCORERS: dict[str, BagScorer] = {
+    "count_log_likelihood": count_log_likelihood,
     "neg_share_error": neg_share_error,
     "neg_soft_share_error": neg_soft_share_error,
     "share_error_soft_ties": share_error_soft_ties,
@@ -137,7 +168,9 @@ def get_bag_scorer(name: str) -> BagScorer:
 
     Parameters
     ----------
-    name : {"neg_share_error", "neg_soft_share_error", "share_error_soft_ties"}
+    name : str
+        "neg_share_error", "neg_soft_share_error", "share_error_soft_ties" or
+        "count_log_likelihood".
 
     Returns
     -------
@@ -160,10 +193,10 @@ def get_bag_scorer(name: str) -> BagScorer:
     return _SCORERS[name]
 
 
-def bag_errors_of(
+def share_errors_of(
     bags: Bags, scores: NDArray[np.float64], estimator: Any, *, flipped: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return share errors and soft share errors of an estimator's decision values, by bags.
+) -> tuple[float, float]:
+    """Return share error and soft share error of an estimator's decision values.
 
     Parameters
     ----------
@@ -176,18 +209,17 @@ def bag_errors_of(
 
     Returns
     -------
-    tuple of two ndarrays of shape (n_bags,)
-        Absolute values; their means weighted by ``bags.sizes`` are the errors of the whole.
+    tuple of float
     """
     log = log_odds(estimator, scores)
     return (
-        np.abs(share_errors(bags, is_positive(scores, flipped=flipped))),
-        np.abs(soft_share_errors(bags, -log if flipped else log)),
+        share_error(bags, is_positive(scores, flipped=flipped)),
+        soft_share_error(bags, -log if flipped else log),
     )
 
 
-def _errors(estimator: Any, X: Any, y: Any) -> tuple[float, float]:
-    """Return share error and soft share error over the rows in bags."""
+def _rows_to_score(y: Any) -> NDArray[np.int64]:
+    """Return the rows in bags, after a look at whether `y` is fit for scoring."""
     if not isinstance(y, Bags):
         raise TypeError(
             f"a bag scorer needs y to be a Bags, got {type(y).__name__}; make one with "
@@ -197,8 +229,11 @@ def _errors(estimator: Any, X: Any, y: Any) -> tuple[float, float]:
     rows = y.rows_in_bags()
     if rows.size == 0:
         raise BagError("a bag scorer needs at least one row in a bag but y has none.")
+    return rows
+
+
+def _errors(estimator: Any, X: Any, y: Any) -> tuple[float, float]:
+    """Return share error and soft share error over the rows in bags."""
+    rows = _rows_to_score(y)
     scores = np.asarray(estimator.decision_function(_safe_indexing(X, rows)), dtype=np.float64)
-    bags = y[rows]
-    hard, soft = bag_errors_of(bags, scores, estimator, flipped=is_flipped(estimator, y))
-    weights = bags.sizes
-    return float(np.average(hard, weights=weights)), float(np.average(soft, weights=weights))
+    return share_errors_of(y[rows], scores, estimator, flipped=is_flipped(estimator, y))
