@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Choosing parameters and predicting out of bag, without any target label."""
 
+from bagshift.model_selection._search_result import SearchResult
 from bagshift.model_selection.cross_val_predict import bag_cross_val_predict
-from bagshift.model_selection.path_search import SearchResult, path_search
+from bagshift.model_selection.path_search import path_search
 from bagshift.model_selection.scorers import (
     count_log_likelihood,
     get_bag_scorer,

@@ -30,7 +30,7 @@ from bagshift.bags import Bags
 from bagshift.estimators._base import is_flipped, is_positive, log_odds
 from bagshift.estimators._in_bags import mean_count_log_likelihood
 from bagshift.exceptions import BagError
-from bagshift.metrics import share_error, soft_share_error
+from bagshift.metrics import share_errors, soft_share_errors
 
 BagScorer = Callable[[Any, Any, Bags], float]
 
@@ -193,10 +193,10 @@ def get_bag_scorer(name: str) -> BagScorer:
     return _SCORERS[name]
 
 
-def share_errors_of(
+def bag_errors_of(
     bags: Bags, scores: NDArray[np.float64], estimator: Any, *, flipped: bool
-) -> tuple[float, float]:
-    """Return share error and soft share error of an estimator's decision values.
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return share errors and soft share errors of an estimator's decision values, by bags.
 
     Parameters
     ----------
@@ -209,12 +209,13 @@ def share_errors_of(
 
     Returns
     -------
-    tuple of float
+    tuple of two ndarrays of shape (n_bags,)
+        Absolute values; their means weighted by ``bags.sizes`` are the errors of the whole.
     """
     log = log_odds(estimator, scores)
     return (
-        share_error(bags, is_positive(scores, flipped=flipped)),
-        soft_share_error(bags, -log if flipped else log),
+        np.abs(share_errors(bags, is_positive(scores, flipped=flipped))),
+        np.abs(soft_share_errors(bags, -log if flipped else log)),
     )
 
 
@@ -236,4 +237,7 @@ def _errors(estimator: Any, X: Any, y: Any) -> tuple[float, float]:
     """Return share error and soft share error over the rows in bags."""
     rows = _rows_to_score(y)
     scores = np.asarray(estimator.decision_function(_safe_indexing(X, rows)), dtype=np.float64)
-    return share_errors_of(y[rows], scores, estimator, flipped=is_flipped(estimator, y))
+    bags = y[rows]
+    hard, soft = bag_errors_of(bags, scores, estimator, flipped=is_flipped(estimator, y))
+    weights = bags.sizes
+    return float(np.average(hard, weights=weights)), float(np.average(soft, weights=weights))
