@@ -45,6 +45,10 @@ class RoundedShareWarning(UserWarning):
     """A share that is not that of a whole count, and so is taken as rounded."""
 
 
+class ReversedScoresWarning(UserWarning):
+    """The bags fit a machine and its mirror image about equally well."""
+
+
 def plural(number: int, thing: str) -> str:
     """Count things.
 

@@ -233,6 +233,30 @@ class BagCounts:
         )
 
 
+    def rows_of(self, bags: ArrayLike) -> IntArray:
+        """Number the rows of some of the bags, bag by bag in the order given.
+
+        Parameters
+        ----------
+        bags : array-like of int
+            Numbers of bags, from 0.
+
+        Returns
+        -------
+        ndarray of int64
+
+        Examples
+        --------
+        >>> BagCounts.exact([1, 0, 2], [2, 3, 4]).rows_of([2, 0])
+        array([5, 6, 7, 8, 0, 1])
+        """
+        chosen = _to_integers("bags", bags)
+        starts = _to_starts(self.sizes[chosen])
+        return np.arange(starts[-1]) + np.repeat(
+            self.starts[chosen] - starts[:-1], self.sizes[chosen]
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class CountPosterior:
     """Likelihood of what is published, and the rows given that.

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+r"""Where the count-likelihood machine starts, and which of several ends is taken.
+
+The likelihood of counts is not convex. Two machines that need no start are near good minima:
+
+* the *source machine*, logistic regression on the labelled history;
+* *inverse calibration* with squared loss: the mean score of a bag is regressed on the logit of
+  its share [1]_. The logit of the share of m rows has a variance of about 1 / (m p (1 - p)), and
+  a score one of C_target times the squared length of the features, which gives the ridge.
+
+With many small bags the second mostly ends lower. With few large bags both reach nearly the same
+likelihood and the source machine tends to generalise better, so where the two ends differ they
+are compared on bags that were held out, not by the objective. Without a source there is no such
+anchor: shares near one half fit a machine and its mirror image nearly alike, so the mirrored
+start is tried as well.
+
+References
+----------
+.. [1] S. Rueping, SVM classifier estimation from group probabilities, ICML 2010.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import logit
+from sklearn.linear_model import Ridge
+
+from bagshift.solvers.count_likelihood import BagCounts, count_posterior
+from bagshift.solvers.coupled_logistic import (
+    CoupledLogisticProblem,
+    CoupledLogisticResult,
+    Machines,
+    solve_coupled_logistic,
+)
+
+Floats = NDArray[np.float64]
+Solve = Callable[[CoupledLogisticProblem, Machines], CoupledLogisticResult]
+
+N_FOLDS = 5
+# Ends of equal objective, relative to it, are one end.
+_SAME = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class End:
+    """A solution, where it came from, and how it did on held-out bags.
+
+    Attributes
+    ----------
+    start : str
+        Name of its start.
+    result : CoupledLogisticResult
+    is_clear : bool
+        Whether held-out bags prefer it to every other end by more than one standard error.
+    """
+
+    start: str
+    result: CoupledLogisticResult
+    is_clear: bool = True
+
+
+def source_start(
+    features: Any, signs: Floats, costs: Floats, *, tol: float, max_iter: int
+) -> Machines:
+    """Return logistic regression on the source, as the start of both machines.
+
+    Parameters
+    ----------
+    features : matrix of shape (n_source, n_features)
+    signs, costs : ndarray of shape (n_source,)
+    tol : float
+    max_iter : int
+
+    Returns
+    -------
+    Machines
+    """
+    problem = CoupledLogisticProblem(
+        source_features=None,
+        source_signs=np.empty(0),
+        source_costs=np.empty(0),
+        target_features=features,
+        counts=BagCounts.exact((signs > 0).astype(np.int64), np.ones(len(signs), dtype=np.int64)),
+        bag_costs=costs,
+        coupling=0.0,
+    )
+    found = solve_coupled_logistic(problem, tol=tol, max_iter=max_iter).machines
+    return Machines.both(found.target_weights, found.target_intercept)
+
+
+def inverse_calibration_start(
+    features: Any, counts: BagCounts, shares: Floats, cost: float
+) -> Machines:
+    """Return ridge regression of the logits of shares on bag means, as the start of both.
+
+    Parameters
+    ----------
+    features : matrix of shape (n_rows, n_features)
+        Rows bag by bag.
+    counts : BagCounts
+        Gives the bags.
+    shares : ndarray of shape (n_bags,)
+        Shares of positives in [0, 1]; kept half a row from 0 and 1.
+    cost : float
+        C_target.
+
+    Returns
+    -------
+    Machines
+    """
+    sizes = counts.sizes
+    clipped = np.clip(shares, 0.5 / (sizes + 1), 1.0 - 0.5 / (sizes + 1))
+    precision = sizes * clipped * (1.0 - clipped)
+    bags = np.repeat(np.arange(counts.n_bags), sizes)
+    average = sparse.csr_matrix(
+        (np.repeat(1.0 / sizes, sizes), (bags, np.arange(counts.n_rows))),
+        shape=(counts.n_bags, counts.n_rows),
+    )
+    solver = "sparse_cg" if sparse.issparse(features) else "auto"
+    ridge = Ridge(alpha=1.0 / max(cost, 1e-12), solver=solver, max_iter=200)
+    ridge.fit(average @ features, logit(clipped), sample_weight=precision)
+    return Machines.both(np.asarray(ridge.coef_, dtype=np.float64), float(ridge.intercept_))
+
+
+def best_end(problem: CoupledLogisticProblem, starts: dict[str, Machines], solve: Solve) -> End:
+    """Solve from every start and return the end that held-out bags prefer.
+
+    Parameters
+    ----------
+    problem : CoupledLogisticProblem
+    starts : dict of str to Machines
+        The first is taken where there is nothing to compare by.
+    solve : callable
+        From a problem and a start to a result.
+
+    Returns
+    -------
+    End
+    """
+    ends = [End(name, solve(problem, start)) for name, start in starts.items()]
+    lowest = min(ends, key=lambda end: end.result.objective)
+    rivals = [end for end in ends if not _is_same(end, lowest)]
+    if not rivals:
+        return lowest
+    if problem.counts.n_bags < 2:
+        return ends[0]
+    contenders = [lowest, *rivals]
+    held_out = np.array([_held_out(problem, starts[e.start], solve) for e in contenders])
+    best = int(held_out.mean(axis=1).argmax())
+    gaps = held_out[best] - np.delete(held_out, best, axis=0)
+    errors = gaps.std(axis=1) / np.sqrt(gaps.shape[1])
+    return replace(contenders[best], is_clear=bool(np.all(gaps.mean(axis=1) > errors)))
+
+
+def _is_same(end: End, other: End) -> bool:
+    distance = abs(end.result.objective - other.result.objective)
+    return bool(distance <= _SAME * abs(other.result.objective))
+
+
+def _held_out(problem: CoupledLogisticProblem, start: Machines, solve: Solve) -> Floats:
+    """Return the log-likelihood of every bag under machines that were trained without it.
+
+    Bags are dealt to folds in the order of their likelihood at the start, so that folds are
+    alike and do not depend on the order of the rows.
+    """
+    counts = problem.counts
+    scores = problem.target_features @ start.target_weights + start.target_intercept
+    ease = count_posterior(scores, counts).log_likelihood
+    rank = np.argsort(np.argsort(ease, kind="stable"), kind="stable")
+    fold = rank % min(N_FOLDS, counts.n_bags)
+    found = np.empty(counts.n_bags)
+    for number in np.unique(fold):
+        kept, left = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+        machines = solve(part_of(problem, kept), start).machines
+        rest = part_of(problem, left)
+        scores = rest.target_features @ machines.target_weights + machines.target_intercept
+        found[left] = count_posterior(scores, rest.counts).log_likelihood
+    return found
+
+
+def part_of(problem: CoupledLogisticProblem, bags: NDArray[Any]) -> CoupledLogisticProblem:
+    """Return the problem of some of the bags, with all source rows."""
+    return replace(
+        problem,
+        target_features=problem.target_features[problem.counts.rows_of(bags)],
+        counts=problem.counts.take(bags),
+        bag_costs=problem.bag_costs[bags],
+    )

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The features on which a kernel machine is linear: the columns, or a low-rank map of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from bagshift.estimators._training import TrainingData
+from bagshift.kernels import Kernel, LowRankMap, low_rank_map
+
+Floats = NDArray[np.float64]
+
+# One column whose spread is this many times that of the middle one would drown the others.
+_UNEVEN = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnScale:
+    """Centre and spread of every column.
+
+    Attributes
+    ----------
+    center, scale : ndarray of shape (n_features,)
+    """
+
+    center: Floats
+    scale: Floats
+
+    def apply(self, X: Any) -> Any:
+        """Return centred and scaled rows; dense, of the precision of `X`."""
+        rows = X.toarray() if sparse.issparse(X) else X
+        return ((rows - self.center) / self.scale).astype(rows.dtype, copy=False)
+
+
+def column_scale(data: TrainingData, rule: bool | str) -> ColumnScale | None:
+    """Return how to standardise the columns of both domains together, or None.
+
+    Parameters
+    ----------
+    data : TrainingData
+    rule : {True, False, "auto"}
+        "auto" standardises dense rows where the largest standard deviation of a column is more
+        than ten times the middle one: then one column decides every distance by its unit alone.
+
+    Returns
+    -------
+    ColumnScale or None
+    """
+    parts = [X for X in (data.X_source, data.X_target) if X is not None]
+    if rule is False or any(sparse.issparse(X) for X in parts):
+        return None
+    weight = data.row_weight / data.row_weight.sum()
+    halves = np.split(weight, [data.n_source]) if len(parts) == 2 else [weight]
+    center = sum(w @ X.astype(np.float64) for w, X in zip(halves, parts, strict=True))
+    variance = sum(w @ (X - center) ** 2 for w, X in zip(halves, parts, strict=True))
+    spread = np.sqrt(variance)
+    varies = spread > 1e-12 * np.abs(center)
+    if rule == "auto" and not _is_uneven(spread[varies]):
+        return None
+    return ColumnScale(np.asarray(center), np.where(varies, spread, 1.0))
+
+
+def _is_uneven(spread: Floats) -> bool:
+    if len(spread) < 2:
+        return False
+    middle = np.sort(spread)[(len(spread) - 1) // 2]
+    return bool(spread.max() > _UNEVEN * middle)
+
+
+def standardize(data: TrainingData, scale: ColumnScale | None) -> TrainingData:
+    """Return training data with standardised columns."""
+    if scale is None:
+        return data
+    X_source = None if data.X_source is None else scale.apply(data.X_source)
+    return replace(data, X_source=X_source, X_target=scale.apply(data.X_target))
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureSpace:
+    """The features of a kernel, on which its machines are linear.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    low_rank : LowRankMap or None
+        None for the linear kernel, whose features are the columns themselves.
+    """
+
+    kernel: Kernel
+    low_rank: LowRankMap | None
+
+    def transform(self, X: Any) -> Any:
+        """Return the features of (standardised) rows, dense or CSR, in double precision."""
+        if self.low_rank is not None:
+            return self.low_rank.transform(X)
+        return X.astype(np.float64, copy=False)
+
+
+def feature_space(
+    kernel: Kernel, data: TrainingData, *, n_landmarks: int | None, random_state: Any
+) -> FeatureSpace:
+    """Return the features of a kernel on training data.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    data : TrainingData
+        Standardised already.
+    n_landmarks : int or None
+        As in :func:`bagshift.kernels.low_rank_map`.
+    random_state : int or RandomState
+
+    Returns
+    -------
+    FeatureSpace
+    """
+    if kernel.name == "linear":
+        return FeatureSpace(kernel, None)
+    return FeatureSpace(
+        kernel,
+        low_rank_map(
+            kernel,
+            data.X_source,
+            data.X_target,
+            n_landmarks=n_landmarks,
+            random_state=random_state,
+        ),
+    )

@@ -1,0 +1,494 @@
+# SPDX-License-Identifier: BSD-3-Clause
+r"""The count-likelihood machine: logistic regression from the number of positives in each bag.
+
+Inverse calibration asks that the *mean score* of a bag be the logit of its share. The data say
+more: exactly :math:`c_k` members of bag :math:`k` are positive. With
+:math:`P(y_j = 1 \mid z_j) = \sigma(f_c(z_j))` and labels independent given the features, that
+count has a Poisson-binomial distribution, and its likelihood takes the place of the tube around
+the mean. Regulariser and coupling are those of TGPLM [1]_:
+
+.. math::
+
+    \min_{w_h, b_h, w_c, b_c}\ \tfrac12\|w_c\|^2 + \tfrac12\|w_h\|^2
+    + \tfrac\lambda2\bigl(\|w_c - w_h\|^2 + (b_c - b_h)^2\bigr)
+    + C_h \sum_i \omega_i \log\bigl(1 + e^{-y_i f_h(x_i)}\bigr)
+    - C_c \sum_k \omega_k \log P\bigl(c_k \mid \{f_c(z_j)\}_{j \in S_k}\bigr).
+
+A labelled target row is a bag of one; bags of one make it logistic regression. A share that is
+noisy, rounded or of a sample weighs the possible counts by its law
+(:mod:`bagshift.noise`). The derivative in the score of a row is :math:`\sigma(f_j) - r_j` with
+:math:`r_j` the probability of the row given its bag's number, so a gradient step is one of
+logistic regression on posterior labels, as in expectation-maximisation. The likelihood is derived
+in :mod:`bagshift.solvers.count_likelihood`, the optimiser in
+:mod:`bagshift.solvers.coupled_logistic`.
+
+Learning from counts by likelihood is known [2]_ [3]_; its coupling with a labelled source is a
+proposal of this library.
+
+References
+----------
+.. [1] TGPLM, Acta Electronica Sinica 41(11), 2013, equation (7).
+.. [2] Y. Zhang, N. Charoenphakdee, Z. Wu, M. Sugiyama. Learning from aggregate observations.
+   Advances in Neural Information Processing Systems 33, 2020.
+.. [3] V. Shukla, Z. Zeng, K. Ahmed, G. Van den Broeck. A unified approach to count-based weakly
+   supervised learning. Advances in Neural Information Processing Systems 36, 2023.
+"""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+
+from bagshift.bags import Bags
+from bagshift.estimators._base import BagTags, keep_side
+from bagshift.estimators._count_starts import (
+    End,
+    best_end,
+    inverse_calibration_start,
+    source_start,
+)
+from bagshift.estimators._count_units import CountUnits, count_units
+from bagshift.estimators._feature_space import (
+    ColumnScale,
+    FeatureSpace,
+    column_scale,
+    feature_space,
+    standardize,
+)
+from bagshift.estimators._in_bags import InBagPosteriors, mean_count_log_likelihood
+from bagshift.estimators._kernel_machine import KernelMachine, TransferKernelMachine
+from bagshift.estimators._training import TrainingData, read_training
+from bagshift.exceptions import ReversedScoresWarning
+from bagshift.kernels import Kernel
+from bagshift.solvers.coupled_logistic import (
+    CoupledLogisticProblem,
+    CoupledLogisticResult,
+    Machines,
+    solve_coupled_logistic,
+)
+
+Floats = NDArray[np.float64]
+
+
+class CountLikelihoodClassifier(InBagPosteriors, TransferKernelMachine):
+    r"""Logistic classifier trained on the count of positives in every bag.
+
+    Learns from bags of target rows with known shares and, when given, from labelled history of a
+    similar domain. The problem solved stands in the module
+    :mod:`bagshift.estimators.count_likelihood`.
+
+    Parameters
+    ----------
+    C_source : float, default=1.0
+        Factor on the log loss of each source row.
+    C_target : float, default=64.0
+        Factor on the log-likelihood of the count of each bag and of each labelled target row.
+        With C_target times the kernel of a row with itself as the prior variance of its score,
+        the machine is the most probable one.
+    coupling : float, default=1.0
+        Strength :math:`\lambda` of the pull between the two machines: 0 leaves them separate,
+        ``numpy.inf`` makes them one. Inactive without a source.
+    kernel : {"auto", "linear", "rbf", "poly", "precomputed"} or callable, default="auto"
+        Kernel of both machines; "auto" is "linear" for sparse rows and "rbf" for dense ones.
+        "precomputed" takes rows of the kernel matrix of all training rows, source rows first.
+        Kernels other than "linear" go through a low-rank map, see `n_landmarks`.
+    gamma : {"scale", "paper"} or float, default="scale"
+        Coefficient of "rbf" and "poly", as in :class:`TGPLM`.
+    degree : int, default=3
+        Degree of "poly".
+    coef0 : float, default=0.0
+        Constant of "poly".
+    standardize : {"auto", True, False}, default="auto"
+        Whether to centre and scale the columns of both domains together. "auto" does so for dense
+        rows when the largest standard deviation of a column is more than ten times the middle
+        one; sparse rows and precomputed kernels are never standardised.
+    n_landmarks : int or None, default=1000
+        Rows that span the features of a kernel other than "linear", half of them drawn from each
+        domain (Nyström). With as many landmarks as rows the kernel is exact; None takes all.
+    start : {"auto", "source", "inverse_calibration"}, default="auto"
+        Where the optimiser starts. "auto" starts from the source machine and from inverse
+        calibration (without a source: from inverse calibration and its mirror image) and, where
+        the ends differ, takes the one that is likelier on held-out bags.
+    tol : float, default=1e-6
+        The optimiser stops when the gradient is this small relative to the weights.
+    max_iter : int, default=500
+        Limit on steps of the optimiser from each start.
+    n_jobs : int or None, default=None
+        Threads for the likelihood, over bags; the result does not depend on it.
+    random_state : int or RandomState, default=0
+        For the choice of landmarks.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        Both classes, sorted; scores grow towards the second.
+    positive_class_ : label
+        The class that shares are of.
+    intercept_, source_intercept_ : ndarray of shape (1,)
+        Intercepts :math:`b_c` and :math:`b_h`.
+    coef_, source_coef_ : ndarray of shape (1, n_features)
+        Weights :math:`w_c` and :math:`w_h` on the columns as given, with a linear kernel only.
+    support_vectors_ : matrix of shape (n_landmarks, n_features)
+        Landmark rows (standardised, where columns are), with other kernels.
+    dual_coef_, source_dual_coef_ : ndarray of shape (1, n_landmarks)
+        Coefficients of :math:`f_c` and :math:`f_h` on them.
+    kernel_ : Kernel
+        The kernel with its numbers filled in.
+    feature_center_, feature_scale_ : ndarray of shape (n_features,)
+        Centre and spread of the columns, where they were standardised.
+    start_ : str
+        The start whose end was taken: "source", "inverse_calibration", "mirrored", or "zero" when
+        all labels are known and there is one minimum.
+    n_iter_ : int
+        Steps of the optimiser from that start.
+    objective_ : float
+        Value of the problem.
+    gradient_norm_ : float
+        Norm of its gradient.
+    converged_ : bool
+        Whether the optimiser reached ``tol``.
+    n_features_in_ : int
+        Number of columns seen in ``fit``.
+    feature_names_in_ : ndarray of str
+        Their names, when X was a frame with string names.
+
+    See Also
+    --------
+    CountLikelihoodCV : Chooses the parameters by whole-bag cross-validation.
+    TGPLM : The same coupling with inverse calibration.
+
+    Notes
+    -----
+    The problem is not convex unless every label is known, and what is found depends on the start.
+    Probabilities are the model's own: sigma of the score.
+
+    References
+    ----------
+    Regulariser and coupling: TGPLM, Acta Electronica Sinica 41(11), 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagshift import Bags, CountLikelihoodClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> labels = rng.random(400) < 0.4  # never shown to the machine
+    >>> X = rng.normal(size=(400, 5)) + labels[:, None]
+    >>> bag_ids = np.repeat(np.arange(50), 8)
+    >>> shares = {k: labels[bag_ids == k].mean() for k in range(50)}
+    >>> machine = CountLikelihoodClassifier(kernel="linear", C_target=1.0)
+    >>> machine = machine.fit(X, Bags.from_arrays(bag_ids, shares))
+    >>> bool(machine.score(X, labels.astype(int)) > 0.85)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelMachine._parameter_constraints,
+        "kernel": [StrOptions({"auto", "linear", "rbf", "poly", "precomputed"}), callable],
+        "C_source": [Interval(Real, 0.0, None, closed="left")],
+        "C_target": [Interval(Real, 0.0, None, closed="left")],
+        "coupling": [Interval(Real, 0.0, None, closed="both")],
+        "standardize": [StrOptions({"auto"}), "boolean"],
+        "n_landmarks": [None, Interval(Integral, 1, None, closed="left")],
+        "start": [StrOptions({"auto", "source", "inverse_calibration"})],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        C_source: float = 1.0,
+        C_target: float = 64.0,
+        coupling: float = 1.0,
+        *,
+        kernel: Any = "auto",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        standardize: Any = "auto",
+        n_landmarks: int | None = 1000,
+        start: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 500,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.C_source = C_source
+        self.C_target = C_target
+        self.coupling = coupling
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.standardize = standardize
+        self.n_landmarks = n_landmarks
+        self.start = start
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any, *, source: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Train the machine.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_features)
+            Target rows, dense or CSR; or both domains stacked by :func:`bagshift.stack_domains`.
+        y : Bags or array-like of shape (n_rows,)
+            Bags of the rows; plain labels make it logistic regression.
+        source : tuple, optional
+            ``(X, y)`` or ``(X, y, sample_weight)``: labelled history with the same columns.
+        sample_weight : array-like of shape (n_rows,), optional
+            Factors on the loss of each row, with plain labels only.
+
+        Returns
+        -------
+        self
+            The fitted machine.
+
+        Raises
+        ------
+        BagError
+            When a bag was cut, or its number is impossible.
+        KernelMemoryError
+            When the features of the kernel would not fit into memory.
+        ValueError
+            When the arguments do not fit together.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When ``max_iter`` steps did not reach ``tol``.
+        ReversedScoresWarning
+            When, without a source, the bags do not tell a machine from its mirror image.
+        """
+        validate_parameter_constraints(
+            self._parameter_constraints, self.get_params(deep=False), type(self).__name__
+        )
+        given = read_training(self, X, y, source=source, sample_weight=sample_weight)
+        self._check_learnable(given)
+        units = count_units(given)
+        scale = self._column_scale(given)
+        data = standardize(given, scale)
+        space = self._space(data)
+        end = self._solve(data, units, space)
+        self._store(data, units, space, scale, end)
+        self._warn(end)
+        return self
+
+    # Training -----------------------------------------------------------------------------
+
+    def _check_learnable(self, data: TrainingData) -> None:
+        if data.n_target_units:
+            return
+        if data.n_source:
+            raise ValueError(
+                f"{type(self).__name__} needs bags or labelled rows of the target beside the "
+                "source; to learn from the source alone, fit it to the source as plain labels."
+            )
+        raise ValueError("There is nothing to learn from: no row is in a bag or has a label.")
+
+    def _column_scale(self, data: TrainingData) -> ColumnScale | None:
+        if self.kernel == "precomputed":
+            return None
+        return column_scale(data, self.standardize)
+
+    def _kernel(self, data: TrainingData) -> Kernel:
+        if self.kernel != "auto":
+            return super()._kernel(data)
+        name = "linear" if sparse.issparse(data.X_target) else "rbf"
+        return type(self)(kernel=name, gamma=self.gamma)._kernel(data)
+
+    def _space(self, data: TrainingData) -> FeatureSpace:
+        return feature_space(
+            self._kernel(data),
+            data,
+            n_landmarks=self.n_landmarks,
+            random_state=self.random_state,
+        )
+
+    def _solve(self, data: TrainingData, units: CountUnits, space: FeatureSpace) -> End:
+        source = None if data.n_source == 0 else space.transform(data.X_source)
+        target = space.transform(data.X_target[units.rows])
+        problem = self._problem(data, units, source, target)
+
+        def solve(part: CoupledLogisticProblem, start: Machines) -> CoupledLogisticResult:
+            return solve_coupled_logistic(part, start=start, tol=self.tol, max_iter=self.max_iter)
+
+        return best_end(problem, self._starts(problem, units), solve)
+
+    def _problem(
+        self, data: TrainingData, units: CountUnits, source: Any, target: Any
+    ) -> CoupledLogisticProblem:
+        """Return the problem on features of the source rows and of the rows of the units."""
+        return CoupledLogisticProblem(
+            source_features=source,
+            source_signs=units.source_signs,
+            source_costs=self.C_source * data.source_weight,
+            target_features=target,
+            counts=units.counts,
+            bag_costs=self.C_target * units.weights,
+            coupling=float(self.coupling),
+            n_threads=effective_n_jobs(self.n_jobs),
+        )
+
+    def _starts(self, problem: CoupledLogisticProblem, units: CountUnits) -> dict[str, Machines]:
+        """Return the starts by name; the one to be trusted without a comparison first."""
+        if units.is_labelled:
+            return {"zero": Machines.both(np.zeros(problem.n_features), 0.0)}
+        starts = {}
+        has_source = problem.n_source > 0 and self.C_source > 0
+        if has_source and self.start != "inverse_calibration":
+            starts["source"] = source_start(
+                problem.source_features,
+                problem.source_signs,
+                problem.source_costs,
+                tol=self.tol,
+                max_iter=self.max_iter,
+            )
+        if self.start != "source" or not starts:
+            starts["inverse_calibration"] = inverse_calibration_start(
+                problem.target_features, units.counts, units.shares, self.C_target
+            )
+        if self.start == "auto" and not has_source:
+            starts["mirrored"] = starts["inverse_calibration"].mirrored()
+        return starts
+
+    def _warn(self, end: End) -> None:
+        if not end.result.converged:
+            warnings.warn(
+                f"The optimiser stopped after {end.result.n_iter} steps with a gradient of norm "
+                f"{end.result.gradient_norm:.3g}; scale the features, lower the costs, or set a "
+                "higher max_iter.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        if not end.is_clear and not hasattr(self, "source_intercept_"):
+            warnings.warn(
+                "The shares fit this machine and its mirror image about equally well, so which "
+                "class is which may be the wrong way round: give labelled history as source=, "
+                "some labelled rows, or bags whose shares differ more.",
+                ReversedScoresWarning,
+                stacklevel=3,
+            )
+
+    # Storing ------------------------------------------------------------------------------
+
+    def _store(
+        self,
+        data: TrainingData,
+        units: CountUnits,
+        space: FeatureSpace,
+        scale: ColumnScale | None,
+        end: End,
+    ) -> None:
+        """Turn the solution into fitted attributes, with scores towards ``classes_[1]``."""
+        self._begin(data, space.kernel)
+        result, machines = end.result, end.result.machines
+        self.start_ = end.start
+        self.n_iter_ = result.n_iter
+        self.objective_ = result.objective
+        self.gradient_norm_ = result.gradient_norm
+        self.converged_ = result.converged
+        parts = {"": (machines.target_weights, machines.target_intercept)}
+        if data.n_source:
+            parts["source_"] = (machines.source_weights, machines.source_intercept)
+        for prefix, (weights, intercept) in parts.items():
+            oriented = units.orientation * weights, units.orientation * intercept
+            self._store_machine(data, space, scale, prefix, *oriented)
+        if space.kernel.name in ("linear", "precomputed"):
+            return
+        if scale is not None:
+            self.feature_center_, self.feature_scale_ = scale.center, scale.scale
+
+    def _store_machine(
+        self,
+        data: TrainingData,
+        space: FeatureSpace,
+        scale: ColumnScale | None,
+        prefix: str,
+        weights: Floats,
+        intercept: float,
+    ) -> None:
+        if space.low_rank is None:
+            if scale is not None:
+                weights = weights / scale.scale
+                intercept -= float(scale.center @ weights)
+            setattr(self, f"{prefix}coef_", weights[None, :])
+        elif space.kernel.name == "precomputed":
+            coefficients = np.zeros(self.n_features_in_)
+            coefficients[space.low_rank.landmarks] = space.low_rank.coefficients(weights)
+            setattr(self, f"{prefix}dual_coef_", self._by_column(data, coefficients))
+        else:
+            self.support_vectors_ = space.low_rank.landmarks
+            setattr(self, f"{prefix}dual_coef_", space.low_rank.coefficients(weights)[None, :])
+        setattr(self, f"{prefix}intercept_", np.array([intercept]))
+
+    # Use ----------------------------------------------------------------------------------
+
+    def _expansion(self, X: Any, prefix: str) -> Floats:
+        if hasattr(self, "feature_scale_"):
+            X = ColumnScale(self.feature_center_, self.feature_scale_).apply(X)
+        return super()._expansion(X, prefix)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each class for every row.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+            Columns in the order of ``classes_``; the larger one is the predicted class.
+        """
+        score = self.decision_function(X)
+        second = keep_side(expit(score), score)
+        return np.column_stack([1.0 - second, second])
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Return accuracy on labels, or the mean log-likelihood of the counts of bags.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_features)
+            Rows to classify.
+        y : labels of shape (n_rows,) or Bags
+            True labels, or bags with known shares; source rows inside bags are left out.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows, with labels only.
+
+        Returns
+        -------
+        float
+            Greater is better. On bags it is the mean over bags of log P(published number), by
+            the weights of the bags; fair only on bags that were held out.
+
+        Raises
+        ------
+        BagError
+            When a bag was cut, or no row is in a bag.
+        """
+        if not isinstance(y, Bags):
+            return super().score(X, y, sample_weight)
+        if sample_weight is not None:
+            raise ValueError("sample_weight goes with labels; weigh bags in Bags.from_arrays.")
+        return mean_count_log_likelihood(self, X, y)
+
+    def _bag_tags(self) -> BagTags:
+        return BagTags(uses_source=True)
