@@ -3,7 +3,18 @@
 
 import numpy as np
 
-from bagshift import TGPLM, Bags, InverseCalibrationSVM, SourceSVM, TGPLMPlus
+from bagshift import (
+    TGPLM,
+    TGPLMCV,
+    Bags,
+    InverseCalibrationSVM,
+    LeaveOneBagOut,
+    SourceSVM,
+    TGPLMPlus,
+)
+
+# Few values, so that searches take no longer than other tests.
+GRID = {"C_target": [1.0, 4.0], "coupling": [0.125, 1.0]}
 
 
 def two_domains(seed=0, n_source=40, n_bags=12, bag_size=6, n_features=3, gap=1.6):
@@ -26,6 +37,8 @@ def machines(**settings):
         (TGPLM(**settings), True),
         (TGPLM(**settings), False),
         (InverseCalibrationSVM(**settings), False),
+        (TGPLMCV(GRID, LeaveOneBagOut(), **settings), True),
+        (TGPLMCV(GRID, LeaveOneBagOut(), **settings), False),
         (TGPLMPlus(**settings), True),
         (TGPLMPlus(**settings), False),
         (SourceSVM(**settings), True),

@@ -23,7 +23,18 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from bagshift import TGPLM, BagKFold, Bags, InverseCalibrationSVM, SourceSVM, TGPLMPlus
+from bagshift import (
+    TGPLM,
+    TGPLMCV,
+    BagKFold,
+    Bags,
+    BagShuffleSplit,
+    InverseCalibrationSVM,
+    LeaveOneBagOut,
+    RepeatedBagKFold,
+    SourceSVM,
+    TGPLMPlus,
+)
 from bagshift._model_files import archive
 from bagshift._model_files.trusted_types import OBJECTS, TRUSTED
 from bagshift.exceptions import ModelFileError
@@ -47,6 +58,13 @@ MACHINES = {
     "poly": TGPLM(kernel="poly", degree=2),
     "paper": TGPLM(gamma="paper", tube="quotient", clip="bag", bag_weight="size"),
     "number": TGPLM(gamma=0.1, epsilon=0.05, coupling=float("inf")),
+    "search": TGPLMCV(cv=LeaveOneBagOut(), kernel="linear"),
+    "search, some grids": TGPLMCV([{"coupling": [1.0]}, {"kernel": ["poly", "rbf"]}], cv=3),
+    "search, folds": TGPLMCV({"coupling": [1, 8.0]}, cv=BagKFold(3, shuffle=True, random_state=1)),
+    "search, repeated": TGPLMCV({"coupling": [1.0]}, cv=RepeatedBagKFold(3, random_state=1)),
+    "search, shuffled": TGPLMCV(
+        {"coupling": [1.0, float("inf")]}, cv=BagShuffleSplit(3, random_state=1)
+    ),
 }
 
 
@@ -516,6 +534,10 @@ def coupled(**changed: Any) -> Any:
     return with_attributes(model, **changed)
 
 
+def search(**changed: Any) -> Any:
+    return with_attributes(small(TGPLMCV({"coupling": [1.0]}, cv=2)), **changed)
+
+
 BROKEN: dict[str, tuple[Callable[[], Any], str]] = {
     "three classes": (lambda: rbf(classes_=np.arange(3)), "not two different classes"),
     "one class twice": (lambda: rbf(classes_=np.array([1, 1])), "not two different classes"),
@@ -538,6 +560,20 @@ BROKEN: dict[str, tuple[Callable[[], Any], str]] = {
     "kernel width": (lambda: rbf(kernel_=NamedKernel("rbf", gamma=np.nan)), "none of bagshift's"),
     "degree": (lambda: rbf(kernel_=NamedKernel("poly", degree=10**9)), "none of bagshift's"),
     "hidden method": (lambda: rbf(predict="no method"), "cannot predict"),
+    "search without a machine": (lambda: without(search(), "best_estimator_"), "best_estimator_"),
+    "search of another machine": (
+        lambda: search(best_estimator_=linear()),
+        "best_estimator_ is an",
+    ),
+    "search with a broken machine": (
+        lambda: search(best_estimator_=coupled(intercept_=np.zeros(2))),
+        "intercept_ has shape",
+    ),
+    "search for other classes": (lambda: search(classes_=np.array([1, 2])), "other columns, cla"),
+    "search that hides rows": (
+        lambda: search(best_estimator_=small(TGPLM(kernel="linear"))),
+        "rows",
+    ),
     "scaler": (lambda: scaled_by(mean_=np.array([np.nan, 0.0])), "cannot predict"),
     "scaler of other columns": (lambda: scaled_by(n_features_in_=3), "cannot predict"),
     "scaler of many columns": (lambda: scaled_by(n_features_in_=10**12), "which no model does"),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         bag_cross_val_predict,
     )
     from bagshift.model_selection.path_search import path_search
+    from bagshift.model_selection.tgplm_cv import TGPLMCV
     from bagshift.noise import GaussianNoise, GeometricNoise, LaplaceNoise, Rounding
     from bagshift.privacy import noise_counts
 
@@ -45,6 +46,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "TGPLM",
+    "TGPLMCV",
     "BagError",
     "BagKFold",
     "BagShuffleSplit",
@@ -101,6 +103,7 @@ _HOMES = {
         "BagShuffleSplit",
         "LeaveOneBagOut",
         "RepeatedBagKFold",
+        "TGPLMCV",
         "bag_cross_val_predict",
         "path_search",
     ],

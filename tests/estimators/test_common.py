@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bagshift import (
     TGPLM,
+    TGPLMCV,
     Bags,
     InverseCalibrationSVM,
     SourceSVM,
@@ -27,7 +28,7 @@ CASES = machines()
 EXACT = machines(tol=1e-9)
 
 
-@parametrize_with_checks([TGPLM(), TGPLMPlus(), InverseCalibrationSVM(), SourceSVM()])
+@parametrize_with_checks([TGPLM(), TGPLMCV(), TGPLMPlus(), InverseCalibrationSVM(), SourceSVM()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -19,6 +19,7 @@ from bagshift._model_files.faults import Fault, first_line
 from bagshift._model_files.machine import check_machine
 from bagshift.estimators._base import BagClassifier
 from bagshift.exceptions import name_some
+from bagshift.model_selection._search_cv import BagSearchCV
 
 MOST_COLUMNS = 10**7
 OUTPUTS = ("decision_function", "predict", "predict_proba")
@@ -72,12 +73,29 @@ def check_model(model: Any, papers: Any) -> None:
     try:
         machine = machine_of(model)
         check_machine(machine)
+        if isinstance(machine, BagSearchCV):
+            _check_search(machine)
         _compare(model, machine, papers)
         _predict_one_row(model, machine, papers.columns)
     except Fault:
         raise
     except Exception as error:  # a file made to break may break anything
         raise Fault(f"its model cannot predict ({first_line(error)})") from error
+
+
+def _check_search(search: BagSearchCV) -> None:
+    """Check the machine that a search asks when it predicts."""
+    machine = search.best_estimator_
+    if not isinstance(machine, search._machine_class):
+        raise Fault(f"its best_estimator_ is {_name(machine)}")
+    check_machine(machine)
+    if (
+        machine.n_features_in_ != search.n_features_in_
+        or machine.classes_.tolist() != search.classes_.tolist()
+        or _typed(machine.positive_class_) != _typed(search.positive_class_)
+        or hasattr(machine, "support_vectors_") != hasattr(search, "support_vectors_")
+    ):
+        raise Fault("its best_estimator_ has other columns, classes or rows than the model")
 
 
 def plain(value: Any) -> Any:

@@ -53,9 +53,10 @@ class ClassifierTags(Tags):
 
 
 def last_step(estimator: Any) -> Any:
-    """Return the last step of a Pipeline, and any other estimator as it is."""
+    """Return the machine at the end of a Pipeline or chosen by a search, or what was given."""
     steps = getattr(estimator, "steps", None)
-    return steps[-1][1] if steps else estimator
+    inside = steps[-1][1] if steps else getattr(estimator, "best_estimator_", estimator)
+    return inside if inside is estimator else last_step(inside)
 
 
 def get_bag_tags(estimator: Any) -> BagTags:

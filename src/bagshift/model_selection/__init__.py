@@ -17,8 +17,10 @@ from bagshift.model_selection.splitters import (
     LeaveOneBagOut,
     RepeatedBagKFold,
 )
+from bagshift.model_selection.tgplm_cv import TGPLMCV
 
 __all__ = [
+    "TGPLMCV",
     "BagKFold",
     "BagShuffleSplit",
     "LeaveOneBagOut",

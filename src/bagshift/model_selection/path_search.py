@@ -7,7 +7,7 @@ limits: a share error of zero does not make the rows right, since any exchange o
 bag has the same error; and it is sound only if bags are exchangeable.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
@@ -47,6 +47,7 @@ def path_search(
     *,
     source: tuple[Any, ...] | None = None,
     grid: str | Mapping[str, Any] | Sequence[Mapping[str, Any]] = "quick",
+    fixed: Collection[str] = (),
     cv: Any = None,
     one_standard_error: bool = False,
     progress: Progress | str | None = None,
@@ -76,6 +77,8 @@ def path_search(
         `best_params` and `table` hold the resulting C and gamma. "quick" has 3 widths x 2
         `C_source` x 3 `C_target` x 5 couplings (no widths unless the kernel is RBF), "full" about
         ten times as many settings. ``{}`` scores the estimator as it is.
+    fixed : collection of str, default=()
+        Parameters that a named grid must not vary; they stay as they are in `estimator`.
     cv : splitter, int or iterable of (train, test), default=None
         How bags are held out; None: ``BagKFold(10)`` with a fixed shuffle, repeated three times
         below thirty bags, and leave-one-bag-out below ten. A number is that of the folds. Rows
@@ -150,7 +153,7 @@ def path_search(
     engine = engine_of(machine)
     features = _transform(estimator, X, bags)
     given = read_training(clone(machine), features, bags, source=source)
-    settings = _settings(grid, machine, prefix, given)
+    settings = _settings(grid, fixed, machine, prefix, given)
     machines = _machines(machine, settings)
     splitter = resolve_cv(cv, default_bag_cv(bags))
     folds = bag_folds(bag_splits(splitter, X, bags), bags)
@@ -226,12 +229,16 @@ def _transform(estimator: Any, X: Any, bags: Bags) -> Any:
 
 def _settings(
     grid: str | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    fixed: Collection[str],
     machine: Any,
     prefix: str,
     given: TrainingData,
 ) -> list[dict[str, Any]]:
     if isinstance(grid, str):
-        return list(ParameterGrid(engine_of(machine).grid(grid, machine, given)))
+        axes = engine_of(machine).grid(grid, machine, given)
+        for name in fixed:
+            axes.pop(name.removeprefix(prefix), None)
+        return list(ParameterGrid(axes))
     settings = list(ParameterGrid(grid))
     if not settings:
         raise ValueError(

@@ -13,12 +13,10 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from bagshift.estimators import TGPLM, InverseCalibrationSVM, SourceSVM
-from bagshift.estimators._training import read_training
 from bagshift.exceptions import TableError
 from bagshift.features import feature_pipeline
 from bagshift.fingerprints import row_fingerprints
 from bagshift.model_selection import BagKFold, path_search
-from bagshift.model_selection.path_search import engine_of
 from bagshift.persistence import Manifest, SavedModel, describe_model
 from bagshift.workflows.inputs import FitInputs
 from bagshift.workflows.requests import MachineRequest
@@ -142,7 +140,8 @@ def _search(
         X,
         bags,
         source=source,
-        grid=_grid(machine, X, bags, source, request),
+        grid={} if request.search == "none" else request.search,
+        fixed=request.parameters,
         cv=_folds(bags.n_bags, request.seed),
         progress=progress,
     )
@@ -156,17 +155,6 @@ def _folds(n_bags: int, seed: int | None) -> Any:
     if seed is None:
         return None
     return BagKFold(min(MOST_FOLDS, n_bags), shuffle=True, random_state=seed)
-
-
-def _grid(
-    machine: Any, X: NDArray[Any], bags: Any, source: Any, request: MachineRequest
-) -> dict[str, list[Any]]:
-    """Return the values to compare; settings that are given stay as they are."""
-    if request.search == "none":
-        return {}
-    given = read_training(clone(machine), X, bags, source=source)
-    grid = engine_of(machine).grid(request.search, machine, given)
-    return {name: values for name, values in grid.items() if name not in request.parameters}
 
 
 def _settings(machine: Any) -> dict[str, Any]:
