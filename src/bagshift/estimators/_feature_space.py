@@ -102,7 +102,12 @@ class FeatureSpace:
 
 
 def feature_space(
-    kernel: Kernel, data: TrainingData, *, n_landmarks: int | None, random_state: Any
+    kernel: Kernel,
+    data: TrainingData,
+    *,
+    n_landmarks: int | None,
+    smallest: float = 1e-12,
+    random_state: Any,
 ) -> FeatureSpace:
     """Return the features of a kernel on training data.
 
@@ -113,6 +118,8 @@ def feature_space(
         Standardised already.
     n_landmarks : int or None
         As in :func:`bagshift.kernels.low_rank_map`.
+    smallest : float, default=1e-12
+        Likewise.
     random_state : int or RandomState
 
     Returns
@@ -128,6 +135,7 @@ def feature_space(
             data.X_source,
             data.X_target,
             n_landmarks=n_landmarks,
+            smallest=smallest,
             random_state=random_state,
         ),
     )

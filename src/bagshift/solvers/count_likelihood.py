@@ -232,7 +232,6 @@ class BagCounts:
             log_weights=self.log_weights[np.arange(weight_starts[-1]) + offsets],
         )
 
-
     def rows_of(self, bags: ArrayLike) -> IntArray:
         """Number the rows of some of the bags, bag by bag in the order given.
 

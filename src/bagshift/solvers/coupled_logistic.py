@@ -51,6 +51,13 @@ from bagshift.solvers._coordinates import (
 )
 from bagshift.solvers.count_likelihood import BagCounts, count_posterior
 
+__all__ = [
+    "CoupledLogisticProblem",
+    "CoupledLogisticResult",
+    "Machines",
+    "solve_coupled_logistic",
+]
+
 Floats = NDArray[np.float64]
 
 # Decrease, relative to the objective, that rounding hides, and how often in a row the region may
