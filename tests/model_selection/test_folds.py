@@ -6,7 +6,13 @@ import pytest
 
 from bagshift import Bags, InverseCalibrationSVM, SourceSVM, stack_domains
 from bagshift.exceptions import BagError
-from bagshift.model_selection import BagKFold, bag_cross_val_predict, path_search
+from bagshift.model_selection import (
+    BagKFold,
+    BagShuffleSplit,
+    bag_cross_val_predict,
+    path_search,
+)
+from bagshift.model_selection._folds import bag_folds, bag_splits
 
 
 def search(X, bags, cv):
@@ -112,3 +118,18 @@ def test_number_of_folds_and_lists_of_splits(domains):
     expected = bag_cross_val_predict(machine, X, bags, cv=cv)
     for same in (4, np.int64(4), list(cv.split(X, bags)), cv.split(X, bags)):
         np.testing.assert_array_equal(bag_cross_val_predict(machine, X, bags, cv=same), expected)
+
+
+def test_folds_are_in_the_numbering_of_the_target(rows):
+    """Some bags are neither trained on nor held out; source rows have no number."""
+    X, bags = rows
+    splits = bag_splits(BagShuffleSplit(3, test_size=3, train_size=8, random_state=0), X, bags)
+    target = bags[bags.target_rows()]
+    n_source = len(bags) - len(target)
+    for (train, test), fold in zip(splits, bag_folds(splits, bags), strict=True):
+        np.testing.assert_array_equal(fold.train_rows, train[~bags.is_source[train]] - n_source)
+        np.testing.assert_array_equal(fold.test_rows, test - n_source)
+        held_out = np.unique(target.bag_index[fold.test_rows])
+        np.testing.assert_array_equal(fold.test_bags, held_out)
+        assert (len(fold.train_bags), len(fold.test_bags)) == (8, 3)
+        assert not np.isin(fold.test_bags, fold.train_bags).any()

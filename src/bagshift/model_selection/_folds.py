@@ -31,11 +31,14 @@ class BagFold:
         Positions of the training bags in the bag table, ascending.
     test_rows : ndarray of shape (n_test,)
         Target rows of the held-out bags, ascending.
+    test_bags : ndarray of shape (n_test_bags,)
+        Positions of the held-out bags in the bag table, ascending.
     """
 
     train_rows: Rows
     train_bags: Rows
     test_rows: Rows
+    test_bags: Rows
 
 
 # What cv may be ---------------------------------------------------------------------------
@@ -168,6 +171,7 @@ def bag_folds(splits: list[Split], y: Bags) -> list[BagFold]:
             train_rows=number_in_target[train[~y.is_source[train]]],
             train_bags=_bags_of(train, y),
             test_rows=number_in_target[test],
+            test_bags=_bags_of(test, y),
         )
         for train, test in splits
     ]

@@ -214,7 +214,7 @@ class _Errors:
         self.hard, self.soft = np.empty(shape), np.empty(shape)
         self.converged = np.empty(shape, dtype=bool)
         self.weights = bags.sizes.astype(np.float64)
-        self.test_bags = [np.unique(bags.bag_index[fold.test_rows]) for fold in folds]
+        self.test_bags = [fold.test_bags for fold in folds]
         self.of_bags = np.zeros((n_settings, bags.n_bags))
 
     def add(self, settings: list[int], fold: int, errors: _FoldErrors) -> None:

@@ -159,7 +159,7 @@ class BagSearchCV(BagClassifier):
         for name in _SEARCHED:
             if hasattr(machine, name):
                 setattr(self, f"{name}_", getattr(machine, name))
-        if machine.kernel in ("rbf", "poly"):
+        if machine.kernel_.name in ("rbf", "poly"):
             self.gamma_ = float(machine.kernel_.gamma)
 
     def _store_search(self, found: SearchResult) -> None:
