@@ -7,9 +7,7 @@ coupling alone form chains that are solved from one another: along the coupling 
 is still feasible; from (C_source, C_target) to a common multiple of both, so is its multiple.
 """
 
-import threading
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +22,7 @@ from bagshift.estimators.source_svm import threshold_for
 from bagshift.kernels import Kernel, decision_values, require_memory
 from bagshift.kernels._tiles import kernel_dtype
 from bagshift.model_selection._folds import BagFold
+from bagshift.model_selection._grouping import counter, group, parameters
 from bagshift.model_selection._search_engine import BagScores, FoldScores, Grid, Progress
 from bagshift.model_selection.grids import named_grid
 from bagshift.model_selection.scorers import bag_errors_of, combine_errors
@@ -130,10 +129,8 @@ class CoupledEngine:
             When a kernel matrix would not fit into memory.
         """
         errors = _Errors(len(machines), given.bags, folds)
-        blocks = _group(
-            range(len(machines)), lambda i: _parameters(machines[i], _KERNEL_PARAMETERS)
-        )
-        advance = _counter(progress, len(blocks) * len(folds))
+        blocks = group(range(len(machines)), lambda i: parameters(machines[i], _KERNEL_PARAMETERS))
+        advance = counter(progress, len(blocks) * len(folds))
         for members in blocks:
             # Made in the call, so that one kernel matrix is gone before the next is made.
             of_folds = _errors_of_block(
@@ -283,9 +280,9 @@ def _chains(machines: list[CoupledMachine]) -> list[list[int]]:
         others = [p for p in machine.get_params(deep=False) if p not in (*_COSTS, "coupling")]
         costs = _costs(machine)
         ratios = np.round(costs / costs.max(), 12) if costs.max() > 0 else costs
-        return (*_parameters(machine, others), *ratios)
+        return (*parameters(machine, others), *ratios)
 
-    chains = _group(range(len(machines)), link)
+    chains = group(range(len(machines)), link)
     for chain in chains:
         chain.sort(key=lambda i: (_costs(machines[i]).max(), getattr(machines[i], "coupling", 0)))
     return chains
@@ -330,29 +327,3 @@ def _scores(block: _Block, solutions: _Solutions, rows: NDArray[np.int64]) -> Fl
 
 def _costs(machine: CoupledMachine) -> Floats:
     return np.array([getattr(machine, name) for name in _COSTS if hasattr(machine, name)])
-
-
-def _parameters(machine: CoupledMachine, names: Iterable[str]) -> tuple[Any, ...]:
-    return tuple(getattr(machine, name) for name in names)
-
-
-def _group(items: Iterable[int], key: Callable[[int], Any]) -> list[list[int]]:
-    groups: dict[Any, list[int]] = defaultdict(list)
-    for item in items:
-        groups[key(item)].append(item)
-    return list(groups.values())
-
-
-def _counter(progress: Progress | None, total: int) -> Callable[[], None]:
-    """Return a function that reports one more piece of work done, from any thread."""
-    lock = threading.Lock()
-    done = 0
-
-    def advance() -> None:
-        nonlocal done
-        with lock:
-            done += 1
-            if progress is not None:
-                progress(done, total)
-
-    return advance
