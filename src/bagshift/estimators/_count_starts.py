@@ -21,6 +21,7 @@ References
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,8 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logit
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
+from bagshift.estimators._count_units import CountUnits
+from bagshift.exceptions import ReversedScoresWarning
 from bagshift.solvers.count_likelihood import BagCounts, count_posterior
 from bagshift.solvers.coupled_logistic import (
     CoupledLogisticProblem,
@@ -63,6 +67,74 @@ class End:
     start: str
     result: CoupledLogisticResult
     is_clear: bool = True
+
+
+def starts_of(
+    machine: Any, problem: CoupledLogisticProblem, units: CountUnits
+) -> dict[str, Machines]:
+    """Return the starts of a fit by name; the one to be trusted without a comparison first.
+
+    Parameters
+    ----------
+    machine : CountLikelihoodClassifier
+        Gives ``start``, costs and limits.
+    problem : CoupledLogisticProblem
+    units : CountUnits
+
+    Returns
+    -------
+    dict of str to Machines
+    """
+    if units.is_labelled:
+        return {"zero": Machines.both(np.zeros(problem.n_features), 0.0)}
+    starts = {}
+    has_source = problem.n_source > 0 and machine.C_source > 0
+    if has_source and machine.start != "inverse_calibration":
+        starts["source"] = source_start(
+            problem.source_features,
+            problem.source_signs,
+            problem.source_costs,
+            tol=machine.tol,
+            max_iter=machine.max_iter,
+        )
+    if machine.start != "source" or not starts:
+        starts["inverse_calibration"] = inverse_calibration_start(
+            problem.target_features, units.counts, units.shares, machine.C_target
+        )
+    if machine.start == "auto" and not has_source:
+        starts["mirrored"] = starts["inverse_calibration"].mirrored()
+    return starts
+
+
+def warn_about(end: End, *, has_source: bool) -> None:
+    """Warn, in the name of ``fit``'s caller, of what is not to be relied upon.
+
+    Parameters
+    ----------
+    end : End
+    has_source : bool
+
+    Warns
+    -----
+    ConvergenceWarning
+    ReversedScoresWarning
+    """
+    if not end.result.converged:
+        warnings.warn(
+            f"The optimiser stopped after {end.result.n_iter} steps with a gradient of norm "
+            f"{end.result.gradient_norm:.3g}; scale the features, lower the costs, or set a "
+            "higher max_iter.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    if not end.is_clear and not has_source:
+        warnings.warn(
+            "The shares fit this machine and its mirror image about equally well, so which "
+            "class is which may be the wrong way round: give labelled history as source=, "
+            "some labelled rows, or bags whose shares differ more.",
+            ReversedScoresWarning,
+            stacklevel=3,
+        )
 
 
 def source_start(

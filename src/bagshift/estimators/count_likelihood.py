@@ -36,7 +36,6 @@ References
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -45,7 +44,6 @@ from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
 from bagshift.bags import Bags
@@ -53,8 +51,8 @@ from bagshift.estimators._base import BagTags, keep_side
 from bagshift.estimators._count_starts import (
     End,
     best_end,
-    inverse_calibration_start,
-    source_start,
+    starts_of,
+    warn_about,
 )
 from bagshift.estimators._count_units import CountUnits, count_units
 from bagshift.estimators._feature_space import (
@@ -67,7 +65,6 @@ from bagshift.estimators._feature_space import (
 from bagshift.estimators._in_bags import InBagPosteriors, mean_count_log_likelihood
 from bagshift.estimators._kernel_machine import KernelMachine, TransferKernelMachine
 from bagshift.estimators._training import TrainingData, read_training
-from bagshift.exceptions import ReversedScoresWarning
 from bagshift.kernels import Kernel
 from bagshift.solvers.coupled_logistic import (
     CoupledLogisticProblem,
@@ -286,7 +283,7 @@ class CountLikelihoodClassifier(InBagPosteriors, TransferKernelMachine):
         space = self._space(data)
         end = self._solve(data, units, space)
         self._store(data, units, space, scale, end)
-        self._warn(end)
+        warn_about(end, has_source=data.n_source > 0)
         return self
 
     # Training -----------------------------------------------------------------------------
@@ -324,11 +321,13 @@ class CountLikelihoodClassifier(InBagPosteriors, TransferKernelMachine):
         source = None if data.n_source == 0 else space.transform(data.X_source)
         target = space.transform(data.X_target[units.rows])
         problem = self._problem(data, units, source, target)
+        # With all labels known the minimum is one, and two more of Newton's steps make it exact.
+        tol = min(self.tol, 1e-10) if units.is_labelled else self.tol
 
         def solve(part: CoupledLogisticProblem, start: Machines) -> CoupledLogisticResult:
-            return solve_coupled_logistic(part, start=start, tol=self.tol, max_iter=self.max_iter)
+            return solve_coupled_logistic(part, start=start, tol=tol, max_iter=self.max_iter)
 
-        return best_end(problem, self._starts(problem, units), solve)
+        return best_end(problem, starts_of(self, problem, units), solve)
 
     def _problem(
         self, data: TrainingData, units: CountUnits, source: Any, target: Any
@@ -344,46 +343,6 @@ class CountLikelihoodClassifier(InBagPosteriors, TransferKernelMachine):
             coupling=float(self.coupling),
             n_threads=effective_n_jobs(self.n_jobs),
         )
-
-    def _starts(self, problem: CoupledLogisticProblem, units: CountUnits) -> dict[str, Machines]:
-        """Return the starts by name; the one to be trusted without a comparison first."""
-        if units.is_labelled:
-            return {"zero": Machines.both(np.zeros(problem.n_features), 0.0)}
-        starts = {}
-        has_source = problem.n_source > 0 and self.C_source > 0
-        if has_source and self.start != "inverse_calibration":
-            starts["source"] = source_start(
-                problem.source_features,
-                problem.source_signs,
-                problem.source_costs,
-                tol=self.tol,
-                max_iter=self.max_iter,
-            )
-        if self.start != "source" or not starts:
-            starts["inverse_calibration"] = inverse_calibration_start(
-                problem.target_features, units.counts, units.shares, self.C_target
-            )
-        if self.start == "auto" and not has_source:
-            starts["mirrored"] = starts["inverse_calibration"].mirrored()
-        return starts
-
-    def _warn(self, end: End) -> None:
-        if not end.result.converged:
-            warnings.warn(
-                f"The optimiser stopped after {end.result.n_iter} steps with a gradient of norm "
-                f"{end.result.gradient_norm:.3g}; scale the features, lower the costs, or set a "
-                "higher max_iter.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        if not end.is_clear and not hasattr(self, "source_intercept_"):
-            warnings.warn(
-                "The shares fit this machine and its mirror image about equally well, so which "
-                "class is which may be the wrong way round: give labelled history as source=, "
-                "some labelled rows, or bags whose shares differ more.",
-                ReversedScoresWarning,
-                stacklevel=3,
-            )
 
     # Storing ------------------------------------------------------------------------------
 

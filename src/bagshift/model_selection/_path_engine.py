@@ -21,7 +21,7 @@ from bagshift.estimators._training import TrainingData
 from bagshift.estimators.source_svm import threshold_for
 from bagshift.kernels import Kernel, decision_values, require_memory
 from bagshift.kernels._tiles import kernel_dtype
-from bagshift.model_selection._folds import BagFold
+from bagshift.model_selection._folds import BagFold, default_bag_cv
 from bagshift.model_selection._grouping import counter, group, parameters
 from bagshift.model_selection._search_engine import BagScores, FoldScores, Grid, Progress
 from bagshift.model_selection.grids import named_grid
@@ -78,6 +78,10 @@ class CoupledEngine:
     def grid(self, name: str, machine: Any, given: TrainingData) -> Grid:
         """Return a named grid for a machine and all its training data."""
         return named_grid(name, machine, machine._select(given))
+
+    def default_cv(self, bags: Bags) -> Any:
+        """Return ten folds, repeated below thirty bags, since share errors move in steps."""
+        return default_bag_cv(bags)
 
     def require_memory(self, machines: list[Any], given: TrainingData, n_running: int) -> None:
         """Refuse a kernel matrix that does not fit with a part of it for every running fold."""

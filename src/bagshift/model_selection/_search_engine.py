@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bagshift.bags import Bags
 from bagshift.estimators._training import TrainingData
 from bagshift.model_selection._folds import BagFold
 
@@ -76,6 +77,9 @@ class SearchEngine(Protocol):
 
     def grid(self, name: str, machine: Any, given: TrainingData) -> Grid:
         """Return a named grid for a machine and all its training data, or raise ValueError."""
+
+    def default_cv(self, bags: Bags) -> Any:
+        """Return the splitter that holds out bags unless told otherwise."""
 
     def require_memory(self, machines: list[Any], given: TrainingData, n_running: int) -> None:
         """Refuse a search with so many folds at a time that would not fit into memory."""

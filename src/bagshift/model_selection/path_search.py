@@ -19,11 +19,11 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from bagshift.bags import Bags
 from bagshift.estimators._training import TrainingData, read_training
 from bagshift.exceptions import BagError
+from bagshift.model_selection._count_engine import CountEngine
 from bagshift.model_selection._folds import (
     BagFold,
     bag_folds,
     bag_splits,
-    default_bag_cv,
     resolve_cv,
 )
 from bagshift.model_selection._path_engine import CoupledEngine
@@ -37,7 +37,7 @@ from bagshift.model_selection._search_result import (
 )
 from bagshift.model_selection.cross_val_predict import require_fit_arguments
 
-_ENGINES: tuple[SearchEngine, ...] = (CoupledEngine(),)
+_ENGINES: tuple[SearchEngine, ...] = (CoupledEngine(), CountEngine())
 
 
 def path_search(
@@ -155,7 +155,7 @@ def path_search(
     given = read_training(clone(machine), features, bags, source=source)
     settings = _settings(grid, fixed, machine, prefix, given)
     machines = _machines(machine, settings)
-    splitter = resolve_cv(cv, default_bag_cv(bags))
+    splitter = resolve_cv(cv, engine.default_cv(bags))
     folds = bag_folds(bag_splits(splitter, X, bags), bags)
     engine.require_memory(machines, given, min(effective_n_jobs(n_jobs), len(folds)))
     found = engine.cross_validate(

@@ -233,7 +233,7 @@ class BagCounts:
         )
 
     def rows_of(self, bags: ArrayLike) -> IntArray:
-        """Number the rows of some of the bags, bag by bag in the order given.
+        """Return the numbers of the rows of some of the bags, bag by bag in the order given.
 
         Parameters
         ----------

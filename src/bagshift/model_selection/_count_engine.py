@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Cross-validated count log-likelihood of many settings of the count-likelihood machine.
+
+What settings have in common is computed once: the features of all rows for each kernel, and the
+starts of each fold. Within a fold, settings are solved from one another. From the source machine
+the coupling falls, so that the target machine leaves the pooled one step by step; from inverse
+calibration the cost of the target grows, so that the counts take over step by step. These are
+paths to the minima that the two starts stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.parallel import Parallel, delayed
+
+from bagshift.bags import Bags
+from bagshift.estimators._count_starts import inverse_calibration_start, source_start
+from bagshift.estimators._count_units import CountUnits, count_units
+from bagshift.estimators._feature_space import feature_space, standardize
+from bagshift.estimators._training import TrainingData
+from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
+from bagshift.kernels import require_memory
+from bagshift.model_selection._folds import BagFold, single_bag_cv
+from bagshift.model_selection._grouping import counter, group, parameters
+from bagshift.model_selection._search_engine import BagScores, FoldScores, Grid, Progress
+from bagshift.model_selection.grids import count_grid
+from bagshift.solvers.count_likelihood import count_posterior
+from bagshift.solvers.coupled_logistic import (
+    CoupledLogisticResult,
+    Machines,
+    solve_coupled_logistic,
+)
+
+Floats = NDArray[np.float64]
+
+_SPACE = (
+    "kernel",
+    "gamma",
+    "degree",
+    "coef0",
+    "standardize",
+    "n_landmarks",
+    "random_state",
+)
+# Settings are compared on scores that need not be exact; the machine chosen is.
+_LOOSEST_TOL = 1e-3
+_MOST_LANDMARKS = 300
+_SMALLEST_DIRECTION = 1e-5
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Settings with the same features, and what they share.
+
+    `target_features` are those of the rows of `units`.
+    """
+
+    machines: list[CountLikelihoodClassifier]
+    data: TrainingData
+    units: CountUnits
+    source_features: Any
+    target_features: Any
+
+
+@dataclass(frozen=True)
+class _FoldResult:
+    """Held-out bags of a fold: log-likelihood and share error of every setting."""
+
+    bags: NDArray[np.int64]
+    log_likelihood: Floats
+    share_error: Floats
+    converged: NDArray[np.bool_]
+
+
+class CountEngine:
+    """Engine of the count-likelihood machine."""
+
+    machine_names = ("CountLikelihoodClassifier",)
+
+    def serves(self, machine: Any) -> bool:
+        """Tell whether an estimator is such a machine."""
+        return isinstance(machine, CountLikelihoodClassifier)
+
+    def grid(self, name: str, machine: Any, given: TrainingData) -> Grid:
+        """Return a named grid for a machine and all its training data."""
+        return count_grid(name, machine, given)
+
+    def default_cv(self, bags: Bags) -> Any:
+        """Return ten folds; a likelihood is smooth, so repeating them adds little."""
+        return single_bag_cv(bags)
+
+    def require_memory(self, machines: list[Any], given: TrainingData, n_running: int) -> None:
+        """Refuse features that do not fit with a part of them for every running fold."""
+        if machines[0]._kernel(given).name == "linear":
+            return
+        n_rows = given.n_source + len(given.bags)
+        rank = min(machines[0].n_landmarks or _MOST_LANDMARKS, _MOST_LANDMARKS, n_rows)
+        require_memory(
+            (1 + n_running) * n_rows * rank * 8,
+            f"A low-rank map of {n_rows:,} rows with {rank:,} landmarks and a copy for "
+            f"{n_running:,} fold{'' if n_running == 1 else 's'} at a time",
+            "lower n_landmarks or n_jobs, or use kernel='linear'",
+        )
+
+    def cross_validate(
+        self,
+        machines: list[Any],
+        given: TrainingData,
+        folds: list[BagFold],
+        *,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> FoldScores:
+        """Return the scores of machines, one per setting, on held-out bags.
+
+        Parameters
+        ----------
+        machines : list of CountLikelihoodClassifier
+            Unfitted.
+        given : TrainingData
+            All training data, as ``fit`` would read them.
+        folds : list of BagFold
+        n_jobs : int, optional
+            Folds worked on at the same time, in threads.
+        progress : callable, optional
+            Called with the number of folds done and the number of all, over all kernels.
+
+        Returns
+        -------
+        FoldScores
+            Scored by the mean over held-out bags, by their weights, of log P(published number).
+
+        Raises
+        ------
+        KernelMemoryError
+            When the features would not fit into memory.
+        """
+        units = count_units(given)
+        blocks = group(range(len(machines)), lambda i: parameters(machines[i], _SPACE))
+        advance = counter(progress, len(blocks) * len(folds))
+        scores = _Scores(len(machines), given, folds)
+        for members in blocks:
+            # Made in the call, so that the features of one kernel are gone before the next.
+            block = _make_block([machines[i] for i in members], given, units)
+            work = Parallel(n_jobs=n_jobs, prefer="threads")
+            results = work(delayed(_run_fold)(block, fold, advance) for fold in folds)
+            for number, result in enumerate(results):
+                scores.add(members, number, result)
+        return scores.as_fold_scores()
+
+
+class _Scores:
+    """Collects results of folds into scores of settings."""
+
+    def __init__(self, n_settings: int, given: TrainingData, folds: list[BagFold]) -> None:
+        shape = n_settings, len(folds)
+        self.weights = given.bags.weights
+        self.score, self.share_error = np.empty(shape), np.empty(shape)
+        self.converged = np.empty(shape, dtype=bool)
+        self.total = np.zeros((n_settings, given.bags.n_bags))
+        self.times = np.zeros((n_settings, given.bags.n_bags))
+
+    def add(self, members: list[int], fold: int, result: _FoldResult) -> None:
+        weights = self.weights[result.bags]
+        place = np.ix_(np.asarray(members), result.bags)
+        self.score[members, fold] = np.average(result.log_likelihood, axis=1, weights=weights)
+        self.share_error[members, fold] = result.share_error
+        self.converged[members, fold] = result.converged
+        self.total[place] += result.log_likelihood
+        self.times[place] += 1
+
+    def as_fold_scores(self) -> FoldScores:
+        held_out = self.times > 0
+        values = np.where(held_out, self.total / np.maximum(self.times, 1), np.nan)
+        return FoldScores(
+            scores=self.score,
+            converged=self.converged,
+            details={"share_error": self.share_error},
+            bags=BagScores(values, self.weights),
+        )
+
+
+def _make_block(
+    machines: list[CountLikelihoodClassifier], given: TrainingData, units: CountUnits
+) -> _Block:
+    machine = machines[0]
+    data = standardize(given, machine._column_scale(given))
+    space = feature_space(
+        machine._kernel(data),
+        data,
+        n_landmarks=min(machine.n_landmarks or _MOST_LANDMARKS, _MOST_LANDMARKS),
+        smallest=_SMALLEST_DIRECTION,
+        random_state=machine.random_state,
+    )
+    source = None if data.n_source == 0 else space.transform(data.X_source)
+    return _Block(machines, data, units, source, space.transform(data.X_target[units.rows]))
+
+
+def _run_fold(block: _Block, fold: BagFold, advance: Callable[[], None]) -> _FoldResult:
+    units = block.units
+    tested = np.asarray(fold.test_bags)
+    rest = block.target_features[units.counts.rows_of(tested)]
+    counts = units.counts.take(tested)
+    n_settings = len(block.machines)
+    log_likelihood = np.empty((n_settings, len(tested)))
+    share_error = np.empty(n_settings)
+    converged = np.empty(n_settings, dtype=bool)
+    sizes = counts.sizes
+    for setting, result in _solve_fold(block, fold):
+        machines = result.machines
+        scores = rest @ machines.target_weights + machines.target_intercept
+        log_likelihood[setting] = count_posterior(scores, counts).log_likelihood
+        predicted = np.add.reduceat(scores > 0, counts.starts[:-1]) / sizes
+        share_error[setting] = np.average(np.abs(predicted - units.shares[tested]), weights=sizes)
+        converged[setting] = result.converged
+    advance()
+    return _FoldResult(tested, log_likelihood, share_error, converged)
+
+
+def _solve_fold(block: _Block, fold: BagFold) -> Iterator[tuple[int, CoupledLogisticResult]]:
+    """Yield the solution of every setting on the training bags of a fold."""
+    bags = np.asarray(fold.train_bags)
+    kept = np.concatenate([bags, np.arange(block.units.n_bags, block.units.n_units)])
+    units = block.units.take(bags)
+    features = block.target_features[block.units.counts.rows_of(kept)]
+    starts = _Starts(block, units, features)
+    for chain in group(range(len(block.machines)), lambda i: _link(block.machines[i])):
+        chain.sort(key=lambda i: _order(block.machines[i]))
+        last: Machines | None = None
+        for setting in chain:
+            machine = block.machines[setting]
+            problem = machine._problem(block.data, units, block.source_features, features)
+            result = solve_coupled_logistic(
+                problem,
+                start=starts.of(machine) if last is None else last,
+                tol=max(machine.tol, _LOOSEST_TOL),
+                max_iter=machine.max_iter,
+            )
+            last = result.machines
+            yield setting, result
+
+
+@dataclass
+class _Starts:
+    """Starts of the chains of one fold, made when first needed."""
+
+    block: _Block
+    units: CountUnits
+    features: Any
+
+    def __post_init__(self) -> None:
+        self._known: dict[tuple[str, float], Machines] = {}
+
+    def of(self, machine: CountLikelihoodClassifier) -> Machines:
+        name = start_of(machine, self.block.data)
+        cost = machine.C_source if name == "source" else machine.C_target
+        if (name, cost) not in self._known:
+            self._known[name, cost] = self._make(name, cost, machine)
+        return self._known[name, cost]
+
+    def _make(self, name: str, cost: float, machine: CountLikelihoodClassifier) -> Machines:
+        units = self.units
+        if name == "source":
+            return source_start(
+                self.block.source_features,
+                units.source_signs,
+                cost * self.block.data.source_weight,
+                tol=max(machine.tol, _LOOSEST_TOL),
+                max_iter=machine.max_iter,
+            )
+        return inverse_calibration_start(self.features, units.counts, units.shares, cost)
+
+
+def start_of(machine: CountLikelihoodClassifier, data: TrainingData) -> str:
+    """Return the start of a setting: in a search "auto" is the source, where there is one."""
+    can_use_source = data.n_source > 0 and machine.C_source > 0
+    if machine.start == "inverse_calibration" or not can_use_source:
+        return "inverse_calibration"
+    return "source"
+
+
+def _link(machine: CountLikelihoodClassifier) -> tuple[Any, ...]:
+    """Return what settings of one chain share."""
+    fixed = machine.C_target if machine.start != "inverse_calibration" else machine.coupling
+    return (machine.start, machine.C_source, fixed, machine.tol, machine.max_iter)
+
+
+def _order(machine: CountLikelihoodClassifier) -> tuple[float, float]:
+    """Return the place of a setting in its chain."""
+    return (-machine.coupling, machine.C_target)
