@@ -14,20 +14,33 @@ are multiples of gamma "scale", 1 / (n_features * X.var()), over the rows of bot
 One thing stays tied to the scale of the features: TGPLM couples the intercepts as if they were
 weights of a feature that is constantly one, so with a linear kernel a coupling means more for the
 intercepts of long feature vectors than for those of short ones.
+
+The count-likelihood machine needs no number of terms. Its loss is a log-likelihood, and
+
+.. math:: v = C\,\cdot\,\overline{\kappa(x, x)},
+
+the mean taken about the centre of the rows for a linear kernel, is the variance that a score has
+before anything was seen: a matter of how far apart the classes are, not of how many rows there
+are. Its grids are in :math:`v`.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils.extmath import row_norms
 
 from bagshift.estimators import TGPLM, SourceSVM
 from bagshift.estimators._coupled import CoupledMachine
+from bagshift.estimators._feature_space import standardize
 from bagshift.estimators._training import TrainingData
+from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
+from bagshift.kernels import Kernel
 
 Grid = dict[str, list[Any]]
+Axes = TypeVar("Axes")
 
 
 @dataclass(frozen=True)
@@ -56,6 +69,32 @@ _AXES = {
 }
 
 
+@dataclass(frozen=True)
+class _CountAxes:
+    """A named grid of the count-likelihood machine: prior variances of a score."""
+
+    widths: list[float]
+    source_variances: list[float]
+    target_variances: list[float]
+    couplings: list[float]
+
+
+_COUNT_AXES = {
+    "quick": _CountAxes(
+        widths=[4.0, 1.0, 0.25],
+        source_variances=[1.0, 8.0],
+        target_variances=[16.0, 64.0, 256.0],
+        couplings=[0.1, 1.0, 10.0],
+    ),
+    "full": _CountAxes(
+        widths=[16.0, 4.0, 1.0, 2.0**-2, 2.0**-4],
+        source_variances=[0.25, 1.0, 8.0, 64.0],
+        target_variances=[1.0, 4.0, 16.0, 64.0, 256.0, 1024.0],
+        couplings=[0.01, 0.1, 0.5, 2.0, 10.0, 100.0],
+    ),
+}
+
+
 def named_grid(name: str, machine: CoupledMachine, data: TrainingData) -> Grid:
     """Return a named grid for a machine and its training data.
 
@@ -79,9 +118,7 @@ def named_grid(name: str, machine: CoupledMachine, data: TrainingData) -> Grid:
     ValueError
         If there is no grid of that name.
     """
-    if name not in _AXES:
-        raise ValueError(f"grid must be one of {sorted(_AXES)} or a dict; got {name!r}.")
-    axes = _AXES[name]
+    axes = _entry(_AXES, name)
     grid: Grid = {}
     if machine.kernel == "rbf":
         scale = clone(machine).set_params(gamma="scale")._kernel(data).gamma
@@ -100,19 +137,28 @@ def named_grid(name: str, machine: CoupledMachine, data: TrainingData) -> Grid:
     return grid
 
 
+def _entry(grids: dict[str, Axes], name: str) -> Axes:
+    if name not in grids:
+        raise ValueError(f"grid must be one of {sorted(grids)} or a dict; got {name!r}.")
+    return grids[name]
+
+
 def _costs(weights: list[float], n_terms: int, mean_diagonal: float) -> list[float]:
     return [weight / (max(n_terms, 1) * mean_diagonal) for weight in weights]
 
 
 def _mean_diagonal(machine: CoupledMachine, data: TrainingData) -> float:
     """Return the mean of the kernel of each training row with itself."""
+    return _diagonal_mean(machine._kernel(data), data)
+
+
+def _diagonal_mean(kernel: Kernel, data: TrainingData) -> float:
     parts = [X for X in (data.X_source, data.X_target) if X is not None]
-    if machine.kernel == "precomputed":
+    if kernel.name == "precomputed":
         # Columns are the source rows, then the target rows.
         first = np.cumsum([0, *(X.shape[0] for X in parts)])
         diagonals = [_diagonal_from(X, k) for X, k in zip(parts, first, strict=False)]
     else:
-        kernel = machine._kernel(data)
         diagonals = [kernel.diagonal(X) for X in parts]
     mean = float(np.concatenate(diagonals).mean())
     return mean if mean > 0 else 1.0
@@ -121,3 +167,53 @@ def _mean_diagonal(machine: CoupledMachine, data: TrainingData) -> float:
 def _diagonal_from(matrix: Any, first_column: int) -> NDArray[Any]:
     rows = np.arange(matrix.shape[0])
     return np.asarray(matrix[rows, first_column + rows]).ravel()
+
+
+def count_grid(name: str, machine: CountLikelihoodClassifier, given: TrainingData) -> Grid:
+    """Return a named grid for the count-likelihood machine and its training data.
+
+    Parameters
+    ----------
+    name : {"quick", "full"}
+        "quick" has 3 widths x 2 `C_source` x 3 `C_target` x 3 couplings x 2 starts, "full" about
+        thirteen times as many settings. Kernels other than RBF lose the widths; data without a
+        source lose `C_source`, the coupling and the starts; a `start` that is not "auto" stays.
+    machine : CountLikelihoodClassifier
+    given : TrainingData
+        What the machine will be trained on.
+
+    Returns
+    -------
+    dict of str to list
+        Values per parameter, as ``ParameterGrid`` takes them.
+
+    Raises
+    ------
+    ValueError
+        If there is no grid of that name.
+    """
+    axes = _entry(_COUNT_AXES, name)
+    data = standardize(given, machine._column_scale(given))
+    kernel = machine._kernel(data)
+    grid: Grid = {}
+    if kernel.name == "rbf":
+        scale = clone(machine).set_params(gamma="scale")._kernel(data).gamma
+        grid["gamma"] = [width * scale for width in axes.widths]
+    unit = _spread(data) if kernel.name == "linear" else _diagonal_mean(kernel, data)
+    grid["C_target"] = [variance / unit for variance in axes.target_variances]
+    if data.n_source:
+        grid["C_source"] = [variance / unit for variance in axes.source_variances]
+        grid["coupling"] = list(axes.couplings)
+        if machine.start == "auto":
+            grid["start"] = ["source", "inverse_calibration"]
+    return grid
+
+
+def _spread(data: TrainingData) -> float:
+    """Return the mean squared distance of a row from the centre of all rows."""
+    parts = [X for X in (data.X_source, data.X_target) if X is not None]
+    n_rows = sum(X.shape[0] for X in parts)
+    center = sum(np.asarray(X.sum(axis=0), dtype=np.float64).ravel() for X in parts) / n_rows
+    lengths = sum(float(row_norms(X, squared=True).sum()) for X in parts) / n_rows
+    spread = float(lengths - center @ center)
+    return spread if spread > 1e-12 * lengths else 1.0
