@@ -34,7 +34,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
 from bagshift.estimators._count_units import CountUnits
-from bagshift.exceptions import ReversedScoresWarning
+from bagshift.exceptions import ReversedScoresWarning, plural
 from bagshift.solvers.count_likelihood import BagCounts, count_posterior
 from bagshift.solvers.coupled_logistic import (
     CoupledLogisticProblem,
@@ -47,8 +47,11 @@ Floats = NDArray[np.float64]
 Solve = Callable[[CoupledLogisticProblem, Machines], CoupledLogisticResult]
 
 N_FOLDS = 5
+_POWER_STEPS = 30
 # Ends of equal objective, relative to it, are one end.
 _SAME = 1e-6
+# Held-out log-likelihoods that agree in so many digits after the point do so up to rounding.
+_DIGITS = 9
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +87,16 @@ def starts_of(
     Returns
     -------
     dict of str to Machines
+
+    Raises
+    ------
+    ValueError
+        When the start needs a source and there is none.
     """
     if units.is_labelled:
         return {"zero": Machines.both(np.zeros(problem.n_features), 0.0)}
+    if machine.start == "source" and problem.n_source == 0:
+        raise ValueError('start="source" needs labelled history; give it as source=.')
     starts = {}
     has_source = problem.n_source > 0 and machine.C_source > 0
     if has_source and machine.start != "inverse_calibration":
@@ -100,6 +110,10 @@ def starts_of(
     if machine.start != "source" or not starts:
         starts["inverse_calibration"] = inverse_calibration_start(
             problem.target_features, units.counts, units.shares, machine.C_target
+        )
+    if not has_source and not np.any(starts["inverse_calibration"].target_weights):
+        starts["inverse_calibration"] = within_bags_start(
+            problem.target_features, units.counts, units.shares
         )
     if machine.start == "auto" and not has_source:
         starts["mirrored"] = starts["inverse_calibration"].mirrored()
@@ -121,8 +135,8 @@ def warn_about(end: End, *, has_source: bool) -> None:
     """
     if not end.result.converged:
         warnings.warn(
-            f"The optimiser stopped after {end.result.n_iter} steps with a gradient of norm "
-            f"{end.result.gradient_norm:.3g}; scale the features, lower the costs, or set a "
+            f"The optimiser stopped after {plural(end.result.n_iter, 'step')} with a gradient of "
+            f"norm {end.result.gradient_norm:.3g}; scale the features, lower the costs, or set a "
             "higher max_iter.",
             ConvergenceWarning,
             stacklevel=3,
@@ -188,16 +202,61 @@ def inverse_calibration_start(
     """
     sizes = counts.sizes
     clipped = np.clip(shares, 0.5 / (sizes + 1), 1.0 - 0.5 / (sizes + 1))
+    if np.ptp(clipped) <= _SAME:
+        level = float(np.average(clipped, weights=sizes))
+        return Machines.both(np.zeros(features.shape[1]), float(logit(level)))
     precision = sizes * clipped * (1.0 - clipped)
+    solver = "sparse_cg" if sparse.issparse(features) else "auto"
+    ridge = Ridge(alpha=1.0 / max(cost, 1e-12), solver=solver, max_iter=200)
+    ridge.fit(_averages(counts) @ features, logit(clipped), sample_weight=precision)
+    return Machines.both(np.asarray(ridge.coef_, dtype=np.float64), float(ridge.intercept_))
+
+
+def within_bags_start(features: Any, counts: BagCounts, shares: Floats) -> Machines:
+    """Return the axis along which rows differ most from the others of their bag.
+
+    Equal shares say nothing about weights, and at zero weights the gradient is zero. It is no
+    minimum: the likelihood rises in every direction in which rows of a bag differ, in this one
+    most. Which end of the axis is positive is not known.
+
+    Parameters
+    ----------
+    features : matrix of shape (n_rows, n_features)
+        Rows bag by bag.
+    counts : BagCounts
+        Gives the bags.
+    shares : ndarray of shape (n_bags,)
+        Shares of positives in [0, 1].
+
+    Returns
+    -------
+    Machines
+        Scores have a variance of one within bags.
+    """
+    sizes, average = counts.sizes, _averages(counts)
+    level = float(logit(np.clip(np.average(shares, weights=sizes), 1e-3, 1.0 - 1e-3)))
+    axis = np.ones(features.shape[1])
+    for _ in range(_POWER_STEPS):
+        scores = features @ axis
+        scores -= np.repeat(average @ scores, sizes)
+        length = float(np.linalg.norm(scores)) / np.sqrt(counts.n_rows)
+        if length == 0.0:
+            return Machines.both(np.zeros(features.shape[1]), level)
+        weights = axis / length
+        axis = features.T @ scores
+        axis /= np.linalg.norm(axis)
+    middle = float(np.mean(features @ weights))
+    return Machines.both(weights, level - middle)
+
+
+def _averages(counts: BagCounts) -> sparse.csr_matrix:
+    """Return the matrix that takes rows to the means of bags."""
+    sizes = counts.sizes
     bags = np.repeat(np.arange(counts.n_bags), sizes)
-    average = sparse.csr_matrix(
+    return sparse.csr_matrix(
         (np.repeat(1.0 / sizes, sizes), (bags, np.arange(counts.n_rows))),
         shape=(counts.n_bags, counts.n_rows),
     )
-    solver = "sparse_cg" if sparse.issparse(features) else "auto"
-    ridge = Ridge(alpha=1.0 / max(cost, 1e-12), solver=solver, max_iter=200)
-    ridge.fit(average @ features, logit(clipped), sample_weight=precision)
-    return Machines.both(np.asarray(ridge.coef_, dtype=np.float64), float(ridge.intercept_))
 
 
 def best_end(problem: CoupledLogisticProblem, starts: dict[str, Machines], solve: Solve) -> End:
@@ -215,24 +274,27 @@ def best_end(problem: CoupledLogisticProblem, starts: dict[str, Machines], solve
     -------
     End
     """
-    ends = [End(name, solve(problem, start)) for name, start in starts.items()]
-    lowest = min(ends, key=lambda end: end.result.objective)
-    rivals = [end for end in ends if not _is_same(end, lowest)]
-    if not rivals:
-        return lowest
-    if problem.counts.n_bags < 2:
+    ends: list[End] = []
+    for name, start in starts.items():
+        end = End(name, solve(problem, start))
+        if not any(_is_same(end, other) for other in ends):
+            ends.append(end)
+    if len(ends) == 1 or problem.counts.n_bags < 2:
         return ends[0]
-    contenders = [lowest, *rivals]
-    held_out = np.array([_held_out(problem, starts[e.start], solve) for e in contenders])
-    best = int(held_out.mean(axis=1).argmax())
+    held_out = np.array([_held_out(problem, starts[end.start], solve) for end in ends])
+    best = int(held_out.mean(axis=1).round(_DIGITS).argmax())
     gaps = held_out[best] - np.delete(held_out, best, axis=0)
     errors = gaps.std(axis=1) / np.sqrt(gaps.shape[1])
-    return replace(contenders[best], is_clear=bool(np.all(gaps.mean(axis=1) > errors)))
+    is_clear = np.all(gaps.mean(axis=1) > np.maximum(errors, 0.1**_DIGITS))
+    return replace(ends[best], is_clear=bool(is_clear))
 
 
 def _is_same(end: End, other: End) -> bool:
-    distance = abs(end.result.objective - other.result.objective)
-    return bool(distance <= _SAME * abs(other.result.objective))
+    """Tell whether two ends are one; mirror images of each other are not."""
+    one, two = end.result, other.result
+    distance = abs(one.objective - two.objective)
+    agreement = one.machines.target_weights @ two.machines.target_weights
+    return bool(distance <= _SAME * abs(two.objective) and agreement >= 0.0)
 
 
 def _held_out(problem: CoupledLogisticProblem, start: Machines, solve: Solve) -> Floats:

@@ -185,8 +185,6 @@ def _n_rows(X: Any) -> int:
 def _read_labels(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> TrainingData:
     """Plain labels: every row is a labelled target row."""
     X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-    if _is_pairwise(estimator):
-        check_kernel_matrix(None, X)
     check_classification_targets(y)
     classes = np.unique(y)
     if len(classes) > 2:
@@ -203,6 +201,8 @@ def _read_labels(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None
     kept = np.flatnonzero(weight > 0)
     if len(np.unique(y[kept])) < 2:
         raise ValueError("Rows with a positive sample_weight hold fewer than two classes.")
+    if _is_pairwise(estimator):
+        check_kernel_matrix(None, X)
     order = kept if _is_pairwise(estimator) else None
     X = X[kept][:, kept] if _is_pairwise(estimator) else X[kept]
     nothing = np.empty(0)

@@ -11,7 +11,19 @@ from scipy import sparse
 
 
 def take_rows(X_source: Any, X_target: Any, rows: NDArray[np.intp]) -> Any:
-    """Return rows of the two domains stacked, without stacking all of them first."""
+    """Return rows of the two domains stacked, without stacking all of them first.
+
+    Parameters
+    ----------
+    X_source, X_target : {ndarray, CSR} or None
+        Rows of the two domains; at least one is given.
+    rows : ndarray of int
+        Numbers of rows in rising order, source rows first.
+
+    Returns
+    -------
+    {ndarray, CSR} of shape (len(rows), n_features)
+    """
     n_source = 0 if X_source is None else X_source.shape[0]
     parts = []
     if X_source is not None:

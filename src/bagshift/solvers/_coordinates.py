@@ -30,8 +30,10 @@ class Machines:
 
     Parameters
     ----------
-    source_weights, target_weights : ndarray of shape (n_features,)
-    source_intercept, target_intercept : float
+    source_weights : ndarray of shape (n_features,)
+    source_intercept : float
+    target_weights : ndarray of shape (n_features,)
+    target_intercept : float
     """
 
     source_weights: Floats
@@ -41,7 +43,17 @@ class Machines:
 
     @classmethod
     def both(cls, weights: Floats, intercept: float) -> Machines:
-        """Return two machines that are the same."""
+        """Return two machines that are the same.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_features,)
+        intercept : float
+
+        Returns
+        -------
+        Machines
+        """
         return cls(weights, intercept, weights, intercept)
 
     def mirrored(self) -> Machines:

@@ -64,6 +64,9 @@ Floats = NDArray[np.float64]
 # shrink at such a point before the search ends.
 _ROUNDING = 1e-14
 _MOST_IDLE_STEPS = 3
+# Beyond that: the part of the gradient that a step must take away, and that its equation leaves.
+_SLOWEST = 0.9
+_STEP_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +190,29 @@ def solve_coupled_logistic(
     objective = _Objective(problem, coordinates)
     initial = coordinates.encode(start) if start is not None else np.zeros(coordinates.size)
     monitor = _Monitor(objective, tol)
-    result = minimize(
+    point, n_iter = objective.at(initial), 0
+    is_done = monitor.is_stationary(initial)
+    if not is_done:
+        found = _minimize(objective, monitor, initial, max_iter)
+        point, n_iter = objective.at(found.x), int(found.nit)
+        # Status 2: the next step would gain less than rounding.
+        is_done = monitor.is_done or found.status == 2
+        if is_done:
+            point, n_more = _refine(objective, monitor, point, max_iter - n_iter)
+            n_iter += n_more
+    return CoupledLogisticResult(
+        machines=coordinates.decode(point.v),
+        objective=point.value,
+        gradient_norm=float(np.linalg.norm(point.gradient)),
+        n_iter=n_iter,
+        converged=is_done or monitor.is_stationary(point.v),
+    )
+
+
+def _minimize(
+    objective: _Objective, monitor: _Monitor, initial: Floats, max_iter: int
+) -> OptimizeResult:
+    return minimize(
         objective.value_and_gradient,
         initial,
         jac=True,
@@ -201,20 +226,49 @@ def solve_coupled_logistic(
             "max_trust_radius": 1e9,
         },
     )
-    point = objective.at(result.x)
-    return CoupledLogisticResult(
-        machines=coordinates.decode(result.x),
-        objective=point.value,
-        gradient_norm=float(np.linalg.norm(point.gradient)),
-        n_iter=int(result.nit),
-        converged=monitor.is_done or monitor.is_stationary(result.x),
-    )
 
 
 def _coordinates(problem: CoupledLogisticProblem) -> Coordinates:
     if problem.n_source == 0:
         return TargetCoordinates(problem.n_features)
     return CoupledCoordinates(problem.n_features, problem.coupling)
+
+
+def _refine(
+    objective: _Objective, monitor: _Monitor, point: _Point, max_steps: int
+) -> tuple[_Point, int]:
+    """Go on where rounding hides the decrease of the objective, as long as the gradient shrinks.
+
+    Near a minimum the objective fixes the point to the root of the precision only, the gradient
+    to the precision itself.
+    """
+    for n_steps in range(max_steps):
+        if monitor.is_stationary(point.v):
+            return point, n_steps
+        following = objective.at(point.v + _newton_step(objective, point))
+        rise = following.value - point.value
+        shrinks = np.linalg.norm(following.gradient) < _SLOWEST * np.linalg.norm(point.gradient)
+        if not shrinks or rise > _ROUNDING * abs(point.value):
+            return point, n_steps
+        point = following
+    return point, max(max_steps, 0)
+
+
+def _newton_step(objective: _Objective, point: _Point) -> Floats:
+    """Solve for Newton's step by conjugate gradients, up to the first negative curvature."""
+    step, residual = np.zeros_like(point.v), -point.gradient
+    direction, square = residual, float(residual @ residual)
+    goal = _STEP_TOLERANCE**2 * square
+    for _ in range(len(step)):
+        bent = objective.hessian_product(point.v, direction)
+        curvature = float(direction @ bent)
+        if square <= goal or curvature <= 0.0:
+            break
+        length = square / curvature
+        step, residual = step + length * direction, residual - length * bent
+        last, square = square, float(residual @ residual)
+        direction = residual + square / last * direction
+    return step
 
 
 # Objective --------------------------------------------------------------------------------
@@ -245,10 +299,14 @@ class _Objective:
         counts = self.problem.counts
         self._bag = np.repeat(np.arange(counts.n_bags), counts.sizes)
         self._row_costs = self.problem.bag_costs[self._bag]
+        # Made once: turning a sparse matrix costs as much as a product with it.
+        has_source = self.problem.n_source > 0
+        self._source_columns = self.problem.source_features.T if has_source else None
+        self._target_columns = self.problem.target_features.T
 
     def at(self, v: Floats) -> _Point:
         for point in self._last:
-            if np.array_equal(point.v, v):
+            if point.v is v or np.array_equal(point.v, v):
                 return point
         point = self._evaluate(v.copy())
         self._last = [point, *self._last[:1]]
@@ -308,13 +366,12 @@ class _Objective:
         return source, target
 
     def _pull_back(self, source_push: Floats, target_push: Floats) -> Floats:
-        problem = self.problem
-        has_source = problem.n_source > 0
+        source = self._source_columns
         return self.coordinates.pull_back(
             Pull(
-                source_weights=problem.source_features.T @ source_push if has_source else 0.0,
+                source_weights=0.0 if source is None else source @ source_push,
                 source_intercept=float(source_push.sum()),
-                target_weights=problem.target_features.T @ target_push,
+                target_weights=self._target_columns @ target_push,
                 target_intercept=float(target_push.sum()),
             )
         )
