@@ -29,6 +29,7 @@ from bagshift import (
     BagKFold,
     Bags,
     BagShuffleSplit,
+    CountLikelihoodClassifier,
     InverseCalibrationSVM,
     LeaveOneBagOut,
     RepeatedBagKFold,
@@ -51,6 +52,12 @@ from bagshift.persistence import (
 MACHINES = {
     "tgplm": TGPLM(),
     "tgplm+": TGPLMPlus(),
+    "counts": CountLikelihoodClassifier(),
+    "counts, standardised": CountLikelihoodClassifier(standardize=True, n_landmarks=20),
+    "counts, linear": CountLikelihoodClassifier(kernel="linear", standardize=True),
+    "counts, poly": CountLikelihoodClassifier(
+        kernel="poly", coupling=float("inf"), random_state=3, n_jobs=1
+    ),
     "ic-svm": InverseCalibrationSVM(),
     "svm": SourceSVM(),
     "svm, prior": SourceSVM(threshold="prior"),
@@ -102,7 +109,7 @@ def fitted(machine: Any, labels: tuple[Any, Any] = ("no", "yes")) -> tuple[Pipel
     y = np.array(labels)[np.arange(60) % 2]
     bags = Bags.from_arrays(
         np.arange(60) // 6,
-        dict(enumerate(np.linspace(0.1, 0.9, 10))),
+        counts=dict(enumerate([1, 1, 2, 2, 3, 3, 4, 4, 5, 5])),
         negative=labels[0],
         positive=labels[1],
     )
@@ -534,6 +541,12 @@ def coupled(**changed: Any) -> Any:
     return with_attributes(model, **changed)
 
 
+def counts(**changed: Any) -> Any:
+    X = np.arange(12.0).reshape(6, 2) % 5
+    model = CountLikelihoodClassifier(standardize=True).fit(X, [0, 1, 0, 1, 0, 1])
+    return with_attributes(model, **changed)
+
+
 def search(**changed: Any) -> Any:
     return with_attributes(small(TGPLMCV({"coupling": [1.0]}, cv=2)), **changed)
 
@@ -556,6 +569,8 @@ BROKEN: dict[str, tuple[Callable[[], Any], str]] = {
     "columns": (lambda: linear(n_features_in_=10**12), "coef_ has shape"),
     "source": (lambda: coupled(source_dual_coef_=np.zeros((1, 1))), "source_dual_coef_"),
     "score scale": (lambda: coupled(score_scale=np.nan), "score_scale"),
+    "column scale": (lambda: counts(feature_scale_=np.ones(3)), "feature_scale_ has shape"),
+    "no column scale": (lambda: without(counts(), "feature_center_"), "feature_center_"),
     "kernel": (lambda: rbf(kernel_="rbf"), "none of bagshift's kernels"),
     "kernel width": (lambda: rbf(kernel_=NamedKernel("rbf", gamma=np.nan)), "none of bagshift's"),
     "degree": (lambda: rbf(kernel_=NamedKernel("poly", degree=10**9)), "none of bagshift's"),

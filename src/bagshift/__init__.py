@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bagshift.domains import stack_domains
     from bagshift.estimators import (
         TGPLM,
+        CountLikelihoodClassifier,
         InverseCalibrationSVM,
         SourceSVM,
         TGPLMPlus,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         KernelMemoryError,
         ModelFileError,
         PositiveClassWarning,
+        ReversedScoresWarning,
         RoundedShareWarning,
         SourceScaleWarning,
         TableError,
@@ -52,6 +54,7 @@ __all__ = [
     "BagShuffleSplit",
     "BagWarning",
     "Bags",
+    "CountLikelihoodClassifier",
     "GaussianNoise",
     "GeometricNoise",
     "InverseCalibrationSVM",
@@ -61,6 +64,7 @@ __all__ = [
     "ModelFileError",
     "PositiveClassWarning",
     "RepeatedBagKFold",
+    "ReversedScoresWarning",
     "RoundedShareWarning",
     "Rounding",
     "SourceSVM",
@@ -81,6 +85,7 @@ _HOMES = {
     "domains": ["stack_domains"],
     "estimators": [
         "TGPLM",
+        "CountLikelihoodClassifier",
         "InverseCalibrationSVM",
         "SourceSVM",
         "TGPLMPlus",
@@ -94,6 +99,7 @@ _HOMES = {
         "KernelMemoryError",
         "ModelFileError",
         "PositiveClassWarning",
+        "ReversedScoresWarning",
         "RoundedShareWarning",
         "SourceScaleWarning",
         "TableError",

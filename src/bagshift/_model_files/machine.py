@@ -46,6 +46,9 @@ def check_machine(machine: Any) -> None:
     _check_expansion(machine, "")
     if hasattr(machine, "source_intercept_"):
         _check_expansion(machine, "source_")
+    if hasattr(machine, "feature_scale_"):
+        for name in ("feature_center_", "feature_scale_"):
+            _check_array(getattr(machine, name), name, (machine.n_features_in_,))
 
 
 def _check_classes(machine: Any) -> None:

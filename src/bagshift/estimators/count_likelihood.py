@@ -43,11 +43,9 @@ import numpy as np
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
-from bagshift.bags import Bags
-from bagshift.estimators._base import BagTags, keep_side
+from bagshift.estimators._base import BagTags
 from bagshift.estimators._count_starts import (
     End,
     best_end,
@@ -62,8 +60,8 @@ from bagshift.estimators._feature_space import (
     feature_space,
     standardize,
 )
-from bagshift.estimators._in_bags import InBagPosteriors, mean_count_log_likelihood
-from bagshift.estimators._kernel_machine import KernelMachine, TransferKernelMachine
+from bagshift.estimators._kernel_machine import KernelMachine
+from bagshift.estimators._logistic_machine import LogisticMachine
 from bagshift.estimators._training import TrainingData, read_training
 from bagshift.kernels import Kernel
 from bagshift.solvers.coupled_logistic import (
@@ -76,7 +74,7 @@ from bagshift.solvers.coupled_logistic import (
 Floats = NDArray[np.float64]
 
 
-class CountLikelihoodClassifier(InBagPosteriors, TransferKernelMachine):
+class CountLikelihoodClassifier(LogisticMachine):
     r"""Logistic classifier trained on the count of positives in every bag.
 
     Learns from bags of target rows with known shares and, when given, from labelled history of a
@@ -283,7 +281,7 @@ class CountLikelihoodClassifier(InBagPosteriors, TransferKernelMachine):
         space = self._space(data)
         end = self._solve(data, units, space)
         self._store(data, units, space, scale, end)
-        warn_about(end, has_source=data.n_source > 0)
+        warn_about(end, has_source=data.n_source > 0 and self.C_source > 0)
         return self
 
     # Training -----------------------------------------------------------------------------
@@ -344,8 +342,6 @@ class CountLikelihoodClassifier(InBagPosteriors, TransferKernelMachine):
             n_threads=effective_n_jobs(self.n_jobs),
         )
 
-    # Storing ------------------------------------------------------------------------------
-
     def _store(
         self,
         data: TrainingData,
@@ -368,86 +364,6 @@ class CountLikelihoodClassifier(InBagPosteriors, TransferKernelMachine):
         for prefix, (weights, intercept) in parts.items():
             oriented = units.orientation * weights, units.orientation * intercept
             self._store_machine(data, space, scale, prefix, *oriented)
-        if space.kernel.name in ("linear", "precomputed"):
-            return
-        if scale is not None:
-            self.feature_center_, self.feature_scale_ = scale.center, scale.scale
-
-    def _store_machine(
-        self,
-        data: TrainingData,
-        space: FeatureSpace,
-        scale: ColumnScale | None,
-        prefix: str,
-        weights: Floats,
-        intercept: float,
-    ) -> None:
-        if space.low_rank is None:
-            if scale is not None:
-                weights = weights / scale.scale
-                intercept -= float(scale.center @ weights)
-            setattr(self, f"{prefix}coef_", weights[None, :])
-        elif space.kernel.name == "precomputed":
-            coefficients = np.zeros(self.n_features_in_)
-            coefficients[space.low_rank.landmarks] = space.low_rank.coefficients(weights)
-            setattr(self, f"{prefix}dual_coef_", self._by_column(data, coefficients))
-        else:
-            self.support_vectors_ = space.low_rank.landmarks
-            setattr(self, f"{prefix}dual_coef_", space.low_rank.coefficients(weights)[None, :])
-        setattr(self, f"{prefix}intercept_", np.array([intercept]))
-
-    # Use ----------------------------------------------------------------------------------
-
-    def _expansion(self, X: Any, prefix: str) -> Floats:
-        if hasattr(self, "feature_scale_"):
-            X = ColumnScale(self.feature_center_, self.feature_scale_).apply(X)
-        return super()._expansion(X, prefix)
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the probability of each class for every row.
-
-        Parameters
-        ----------
-        X : matrix of shape (n_rows, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, 2)
-            Columns in the order of ``classes_``; the larger one is the predicted class.
-        """
-        score = self.decision_function(X)
-        second = keep_side(expit(score), score)
-        return np.column_stack([1.0 - second, second])
-
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return accuracy on labels, or the mean log-likelihood of the counts of bags.
-
-        Parameters
-        ----------
-        X : matrix of shape (n_rows, n_features)
-            Rows to classify.
-        y : labels of shape (n_rows,) or Bags
-            True labels, or bags with known shares; source rows inside bags are left out.
-        sample_weight : array-like of shape (n_rows,), optional
-            Weights of the rows, with labels only.
-
-        Returns
-        -------
-        float
-            Greater is better. On bags it is the mean over bags of log P(published number), by
-            the weights of the bags; fair only on bags that were held out.
-
-        Raises
-        ------
-        BagError
-            When a bag was cut, or no row is in a bag.
-        """
-        if not isinstance(y, Bags):
-            return super().score(X, y, sample_weight)
-        if sample_weight is not None:
-            raise ValueError("sample_weight goes with labels; weigh bags in Bags.from_arrays.")
-        return mean_count_log_likelihood(self, X, y)
 
     def _bag_tags(self) -> BagTags:
         return BagTags(uses_source=True)

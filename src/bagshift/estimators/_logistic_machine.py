@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Classifiers whose scores are log odds, linear on the features of a kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+from bagshift.bags import Bags
+from bagshift.estimators._base import keep_side
+from bagshift.estimators._feature_space import ColumnScale, FeatureSpace
+from bagshift.estimators._in_bags import InBagPosteriors, mean_count_log_likelihood
+from bagshift.estimators._kernel_machine import TransferKernelMachine
+from bagshift.estimators._training import TrainingData
+
+Floats = NDArray[np.float64]
+
+
+class LogisticMachine(InBagPosteriors, TransferKernelMachine):
+    """Base of machines with probability sigma(score) that are trained on a feature space.
+
+    Columns that were standardised are so again when rows are scored; with a linear kernel that
+    is folded into ``coef_`` and ``intercept_``.
+    """
+
+    def _store_machine(
+        self,
+        data: TrainingData,
+        space: FeatureSpace,
+        scale: ColumnScale | None,
+        prefix: str,
+        weights: Floats,
+        intercept: float,
+    ) -> None:
+        """Turn weights on the features of a space into fitted attributes."""
+        if space.low_rank is None:
+            if scale is not None:
+                weights = weights / scale.scale
+                intercept -= float(scale.center @ weights)
+            setattr(self, f"{prefix}coef_", weights[None, :])
+        elif space.kernel.name == "precomputed":
+            coefficients = np.zeros(self.n_features_in_)
+            coefficients[space.low_rank.landmarks] = space.low_rank.coefficients(weights)
+            setattr(self, f"{prefix}dual_coef_", self._by_column(data, coefficients))
+        else:
+            self.support_vectors_ = space.low_rank.landmarks
+            if scale is not None:
+                self.feature_center_, self.feature_scale_ = scale.center, scale.scale
+            setattr(self, f"{prefix}dual_coef_", space.low_rank.coefficients(weights)[None, :])
+        setattr(self, f"{prefix}intercept_", np.array([intercept]))
+
+    def _expansion(self, X: Any, prefix: str) -> Floats:
+        if hasattr(self, "feature_scale_"):
+            X = ColumnScale(self.feature_center_, self.feature_scale_).apply(X)
+        return super()._expansion(X, prefix)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each class for every row.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+            Columns in the order of ``classes_``; the larger one is the predicted class.
+        """
+        score = self.decision_function(X)
+        second = keep_side(expit(score), score)
+        return np.column_stack([1.0 - second, second])
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Return accuracy on labels, or the mean log-likelihood of the counts of bags.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_features)
+            Rows to classify.
+        y : labels of shape (n_rows,) or Bags
+            True labels, or bags with known shares; source rows inside bags are left out.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows, with labels only.
+
+        Returns
+        -------
+        float
+            Greater is better. On bags it is the mean over bags of log P(published number), by
+            the weights of the bags; fair only on bags that were held out.
+
+        Raises
+        ------
+        BagError
+            When a bag was cut, or no row is in a bag.
+        """
+        if not isinstance(y, Bags):
+            return super().score(X, y, sample_weight)
+        if sample_weight is not None:
+            raise ValueError("sample_weight goes with labels; weigh bags in Bags.from_arrays.")
+        return mean_count_log_likelihood(self, X, y)
