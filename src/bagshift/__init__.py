@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         RepeatedBagKFold,
         bag_cross_val_predict,
     )
+    from bagshift.model_selection.count_likelihood_cv import CountLikelihoodCV
     from bagshift.model_selection.path_search import path_search
     from bagshift.model_selection.tgplm_cv import TGPLMCV
     from bagshift.noise import GaussianNoise, GeometricNoise, LaplaceNoise, Rounding
@@ -54,6 +55,7 @@ __all__ = [
     "BagShuffleSplit",
     "BagWarning",
     "Bags",
+    "CountLikelihoodCV",
     "CountLikelihoodClassifier",
     "GaussianNoise",
     "GeometricNoise",
@@ -109,6 +111,7 @@ _HOMES = {
         "BagShuffleSplit",
         "LeaveOneBagOut",
         "RepeatedBagKFold",
+        "CountLikelihoodCV",
         "TGPLMCV",
         "bag_cross_val_predict",
         "path_search",

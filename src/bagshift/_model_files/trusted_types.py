@@ -29,6 +29,7 @@ OBJECTS = frozenset(
         "bagshift.model_selection.splitters.BagShuffleSplit",
         "bagshift.model_selection.splitters.LeaveOneBagOut",
         "bagshift.model_selection.splitters.RepeatedBagKFold",
+        "bagshift.model_selection.count_likelihood_cv.CountLikelihoodCV",
         "bagshift.model_selection.tgplm_cv.TGPLMCV",
         "polars.datatypes.classes.Date",
         "polars.datatypes.classes.Datetime",

@@ -2,6 +2,7 @@
 """Choosing parameters and predicting out of bag, without any target label."""
 
 from bagshift.model_selection._search_result import SearchResult
+from bagshift.model_selection.count_likelihood_cv import CountLikelihoodCV
 from bagshift.model_selection.cross_val_predict import bag_cross_val_predict
 from bagshift.model_selection.path_search import path_search
 from bagshift.model_selection.scorers import (
@@ -23,6 +24,7 @@ __all__ = [
     "TGPLMCV",
     "BagKFold",
     "BagShuffleSplit",
+    "CountLikelihoodCV",
     "LeaveOneBagOut",
     "RepeatedBagKFold",
     "SearchResult",

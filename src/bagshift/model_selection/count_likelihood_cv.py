@@ -21,10 +21,13 @@ class CountLikelihoodCV(InBagPosteriors, BagSearchCV):
     grid : {"quick", "full"}, dict of str to list, or list of such, default="quick"
         Values of the parameters of :class:`~bagshift.CountLikelihoodClassifier` to compare, as
         for ``ParameterGrid``; those not named keep the values given here, or the defaults of the
-        machine.
+        machine. The named grids are in prior variances of a score, C times the mean kernel of a
+        row with itself, which mean the same at any number of rows and scale of features: "quick"
+        has 16, 64 and 256 for `C_target`, 1 and 8 for `C_source`, couplings 0.1, 1 and 10, both
+        starts, and with an RBF kernel three widths; "full" has more of each.
     cv : splitter, int or iterable of (train, test), default=None
-        How bags are held out; None: ``BagKFold(10)`` with a fixed shuffle, repeated three times
-        below thirty bags, and leave-one-bag-out below ten. A number is that of the folds.
+        How bags are held out; None: ``BagKFold(10)`` with a fixed shuffle, and leave-one-bag-out
+        below ten bags. A number is that of the folds.
     one_standard_error : bool, default=False
         Take the most regular machine among those whose score is within one standard error of
         the best: that with the smallest `C_target`, then the largest coupling, the smallest
@@ -44,7 +47,8 @@ class CountLikelihoodCV(InBagPosteriors, BagSearchCV):
     n_landmarks : int or None, default=1000
         Rows that span the features of a kernel other than "linear"; None takes all.
     start : {"auto", "source", "inverse_calibration"}, default="auto"
-        Where the optimiser starts.
+        Where the optimiser starts; "auto" lets the named grids compare both where there is a
+        source.
     tol : float, default=1e-6
         The optimiser stops when the gradient is this small relative to the weights.
     max_iter : int, default=500

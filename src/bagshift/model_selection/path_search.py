@@ -55,13 +55,16 @@ def path_search(
 ) -> SearchResult:
     """Choose the parameters of a machine by the shares of held-out bags, and fit it.
 
-    The result is that of ``GridSearchCV(estimator, grid, cv=cv,
-    scoring=share_error_soft_ties)``, many times faster: one kernel matrix per kernel serves all
-    folds and settings, and settings are solved from one another.
+    The result is that of ``GridSearchCV(estimator, grid, cv=cv, scoring=...)``, many times
+    faster: one kernel matrix or feature map per kernel serves all folds and settings, and
+    settings are solved from one another. The criterion is :func:`share_error_soft_ties`, for
+    CountLikelihoodClassifier the mean :func:`count_log_likelihood` of held-out bags.
 
     Parameters
     ----------
-    estimator : TGPLM, InverseCalibrationSVM, SourceSVM, or a Pipeline that ends in one
+    estimator : classifier
+        TGPLM, InverseCalibrationSVM, SourceSVM, CountLikelihoodClassifier, or a Pipeline that
+        ends in one of them.
         Gives the parameters that `grid` does not name; it is cloned, not changed.
     X : array-like of shape (n_rows, n_features)
         Target rows; source rows too when `bags` comes from :func:`~bagshift.stack_domains`.
@@ -76,12 +79,15 @@ def path_search(
         the mean diagonal of the kernel is constant, RBF widths are multiples of gamma "scale";
         `best_params` and `table` hold the resulting C and gamma. "quick" has 3 widths x 2
         `C_source` x 3 `C_target` x 5 couplings (no widths unless the kernel is RBF), "full" about
-        ten times as many settings. ``{}`` scores the estimator as it is.
+        ten times as many settings. Grids of CountLikelihoodClassifier are in prior variances of
+        a score, C times the mean diagonal of the kernel, and include its starts. ``{}`` scores
+        the estimator as it is.
     fixed : collection of str, default=()
         Parameters that a named grid must not vary; they stay as they are in `estimator`.
     cv : splitter, int or iterable of (train, test), default=None
         How bags are held out; None: ``BagKFold(10)`` with a fixed shuffle, repeated three times
-        below thirty bags, and leave-one-bag-out below ten. A number is that of the folds. Rows
+        below thirty bags (for CountLikelihoodClassifier not repeated), and leave-one-bag-out
+        below ten. A number is that of the folds. Rows
         in no bag (source rows too) must be in every training set.
     one_standard_error : bool, default=False
         Take the most regular machine among those whose score is within one standard error of
@@ -121,6 +127,10 @@ def path_search(
     every fold. They see features only, neither labels nor shares, so nothing that is scored
     leaks; with `GridSearchCV` they would be refitted, and scores differ slightly. Likewise
     ``gamma="scale"`` and ``gamma="paper"`` are resolved once on all rows.
+
+    Folds of CountLikelihoodClassifier are solved along paths, to a gradient of 1e-2 relative to
+    the weights and on at most 300 landmarks of a kernel that is not linear; the machine that is
+    returned is fitted as it stands. A path may end in another local minimum than a single fit.
 
     Memory is at most that of the kernel matrix of source rows and bags, and once more for every
     fold running at the same time; it is asked for before the search begins.
