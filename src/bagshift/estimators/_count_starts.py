@@ -50,6 +50,8 @@ N_FOLDS = 5
 _POWER_STEPS = 30
 # Ends of equal objective, relative to it, are one end.
 _SAME = 1e-6
+# Scores that differ by less do not tell the classes apart.
+_FLAT = 1e-3
 # Held-out log-likelihoods that agree in so many digits after the point do so up to rounding.
 _DIGITS = 9
 
@@ -111,7 +113,7 @@ def starts_of(
         starts["inverse_calibration"] = inverse_calibration_start(
             problem.target_features, units.counts, units.shares, machine.C_target
         )
-    if not has_source and not np.any(starts["inverse_calibration"].target_weights):
+    if not has_source and _is_flat(starts["inverse_calibration"], problem):
         starts["inverse_calibration"] = within_bags_start(
             problem.target_features, units.counts, units.shares
         )
@@ -247,6 +249,11 @@ def within_bags_start(features: Any, counts: BagCounts, shares: Floats) -> Machi
         axis /= np.linalg.norm(axis)
     middle = float(np.mean(features @ weights))
     return Machines.both(weights, level - middle)
+
+
+def _is_flat(start: Machines, problem: CoupledLogisticProblem) -> bool:
+    """Tell whether all rows have one score, or nearly so."""
+    return bool(np.ptp(problem.target_features @ start.target_weights) < _FLAT)
 
 
 def _averages(counts: BagCounts) -> sparse.csr_matrix:
