@@ -329,7 +329,8 @@ class Bags(BagData):
         Returns
         -------
         Bags
-            In a fit each labelled row has the hinge loss of its label, at the cost of a bag.
+            In a fit each labelled row has the loss of its label, hinge or logistic, at the
+            cost of a bag.
 
         Raises
         ------

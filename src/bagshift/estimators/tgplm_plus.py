@@ -145,7 +145,7 @@ class TGPLMPlus(TransferMachine):
         Machine that gave the first labels; empty when the counts leave no choice.
     n_rounds_ : int
         Rounds that lowered the objective, the first one included.
-    objective_history_ : ndarray of shape (n_rounds_,)
+    objective_history_ : ndarray of shape (n_rounds,)
         Value of the primal problem after each of them.
     objective_ : float
         The last of these.

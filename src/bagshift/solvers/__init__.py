@@ -1,6 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Solvers: plain functions on arrays, which know nothing of estimators."""
 
+from bagshift.solvers.count_likelihood import (
+    BagCounts,
+    CountPosterior,
+    count_log_probabilities,
+    count_posterior,
+)
+from bagshift.solvers.coupled_logistic import (
+    CoupledLogisticProblem,
+    CoupledLogisticResult,
+    Machines,
+    solve_coupled_logistic,
+)
 from bagshift.solvers.coupled_qp import (
     CoupledProblem,
     CoupledResult,
@@ -8,4 +20,17 @@ from bagshift.solvers.coupled_qp import (
     solve_coupled,
 )
 
-__all__ = ["CoupledProblem", "CoupledResult", "coupling_weights", "solve_coupled"]
+__all__ = [
+    "BagCounts",
+    "CountPosterior",
+    "CoupledLogisticProblem",
+    "CoupledLogisticResult",
+    "CoupledProblem",
+    "CoupledResult",
+    "Machines",
+    "count_log_probabilities",
+    "count_posterior",
+    "coupling_weights",
+    "solve_coupled",
+    "solve_coupled_logistic",
+]
