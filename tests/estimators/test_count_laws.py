@@ -314,3 +314,20 @@ def test_no_cost_gives_a_machine_without_an_opinion():
     follower = machine(C_target=0.0, coupling=0.7, C_source=2.0).fit(X, bags, source=source)
     np.testing.assert_allclose(follower.coef_, 0.7 / 1.7 * follower.source_coef_, atol=1e-6)
     np.testing.assert_allclose(follower.intercept_, follower.source_intercept_, atol=1e-6)
+
+
+@pytest.mark.parametrize("settings", [{}, {"kernel": "rbf"}], ids=["linear", "rbf"])
+def test_equal_rows_give_equal_scores(settings):
+    X, bags, _, _ = two_domains()
+    fitted = machine(**settings).fit(np.ones_like(X), bags)
+    scores = fitted.decision_function(X[:1] * 0 + 1)
+    rate = bags.positive_shares.mean()
+    assert scores == pytest.approx(np.log(rate / (1 - rate)), abs=0.2)
+
+
+def test_large_features_are_learnt_from_or_refused():
+    X, bags, labels, _ = two_domains()
+    assert machine().fit(1e5 * X, bags).score(1e5 * X, labels) > 0.85
+    for rule in (True, False, "auto"):
+        with pytest.raises(ValueError, match=r"so large that their squares are not finite.*\.$"):
+            machine(standardize=rule).fit(1e200 * X, bags)

@@ -364,3 +364,15 @@ def test_larger_costs_never_lower_the_likelihood():
         scores = problem.target_features @ start.target_weights + start.target_intercept
         values.append(count_posterior(scores, problem.counts).log_likelihood.sum())
     assert np.all(np.diff(values) > -1e-9)
+
+
+def test_a_region_that_starts_far_too_large_is_no_convergence():
+    problem = make_problem(labelled=True, with_source=False)
+    costs = np.ones(40)
+    expected = solved(replace(problem, bag_costs=1e10 * costs))
+    # The same problem in other units: features a hundred thousand times as large.
+    far = replace(problem, target_features=1e5 * problem.target_features, bag_costs=costs)
+    found = solve_coupled_logistic(far)
+    np.testing.assert_allclose(
+        1e5 * found.machines.target_weights, expected.machines.target_weights, rtol=1e-4
+    )

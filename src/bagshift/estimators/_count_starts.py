@@ -48,6 +48,7 @@ Solve = Callable[[CoupledLogisticProblem, Machines], CoupledLogisticResult]
 
 N_FOLDS = 5
 _POWER_STEPS = 30
+_ROUNDING = 1e-10
 # Ends of equal objective, relative to it, are one end.
 _SAME = 1e-6
 # Scores that differ by less do not tell the classes apart.
@@ -239,10 +240,10 @@ def within_bags_start(features: Any, counts: BagCounts, shares: Floats) -> Machi
     level = float(logit(np.clip(np.average(shares, weights=sizes), 1e-3, 1.0 - 1e-3)))
     axis = np.ones(features.shape[1])
     for _ in range(_POWER_STEPS):
-        scores = features @ axis
-        scores -= np.repeat(average @ scores, sizes)
+        raw = features @ axis
+        scores = raw - np.repeat(average @ raw, sizes)
         length = float(np.linalg.norm(scores)) / np.sqrt(counts.n_rows)
-        if length == 0.0:
+        if length <= _ROUNDING * np.abs(raw).max():
             return Machines.both(np.zeros(features.shape[1]), level)
         weights = axis / length
         axis = features.T @ scores

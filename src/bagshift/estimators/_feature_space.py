@@ -17,6 +17,9 @@ Floats = NDArray[np.float64]
 
 # One column whose spread is this many times that of the middle one would drown the others.
 _UNEVEN = 10.0
+# Products of larger features leave the range of numbers.
+_LARGEST = 1e100
+_TOO_LARGE = "Some features are so large that their squares are not finite; scale them."
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +53,22 @@ def column_scale(data: TrainingData, rule: bool | str) -> ColumnScale | None:
     Returns
     -------
     ColumnScale or None
+
+    Raises
+    ------
+    ValueError
+        When features are too large to be squared.
     """
     parts = [X for X in (data.X_source, data.X_target) if X is not None]
     if rule is False or any(sparse.issparse(X) for X in parts):
         return None
     weight = data.row_weight / data.row_weight.sum()
     halves = np.split(weight, [data.n_source]) if len(parts) == 2 else [weight]
-    center = sum(w @ X.astype(np.float64) for w, X in zip(halves, parts, strict=True))
-    variance = sum(w @ (X - center) ** 2 for w, X in zip(halves, parts, strict=True))
+    with np.errstate(over="ignore", invalid="ignore"):
+        center = sum(w @ X.astype(np.float64) for w, X in zip(halves, parts, strict=True))
+        variance = sum(w @ (X - center) ** 2 for w, X in zip(halves, parts, strict=True))
+    if not np.all(np.isfinite(variance)):
+        raise ValueError(_TOO_LARGE)
     spread = np.sqrt(variance)
     varies = spread > 1e-12 * np.abs(center)
     if rule == "auto" and not _is_uneven(spread[varies]):
@@ -125,8 +136,18 @@ def feature_space(
     Returns
     -------
     FeatureSpace
+
+    Raises
+    ------
+    KernelMemoryError
+        When the kernel matrix of the landmarks does not fit into memory.
+    ValueError
+        When features are too large to be multiplied.
     """
     if kernel.name == "linear":
+        parts = [X for X in (data.X_source, data.X_target) if X is not None]
+        if max(float(abs(X).max()) for X in parts) > _LARGEST:
+            raise ValueError(_TOO_LARGE)
         return FeatureSpace(kernel, None)
     return FeatureSpace(
         kernel,

@@ -64,7 +64,10 @@ Floats = NDArray[np.float64]
 # shrink at such a point before the search ends.
 _ROUNDING = 1e-14
 _MOST_IDLE_STEPS = 3
-# Beyond that: the part of the gradient that a step must take away, and that its equation leaves.
+# Decrease promised by Newton's step, relative to the objective, that is not worth a search.
+_NOTHING = 1e-12
+# Beyond rounding: the part of the gradient that a step must take away, and the part that solving
+# for the step may leave.
 _SLOWEST = 0.9
 _STEP_TOLERANCE = 1e-3
 
@@ -222,7 +225,7 @@ def _minimize(
         options={
             "gtol": 0.0,
             "maxiter": max_iter,
-            "initial_trust_radius": max(1.0, 0.1 * float(np.linalg.norm(initial))),
+            "initial_trust_radius": min(max(1.0, 0.1 * float(np.linalg.norm(initial))), 1e8),
             "max_trust_radius": 1e9,
         },
     )
@@ -400,9 +403,18 @@ class _Monitor:
         is_idle = self._value - value <= _ROUNDING * abs(value)
         self._n_idle = self._n_idle + 1 if is_idle else 0
         self._value = value
-        if self.is_stationary(intermediate_result.x) or self._n_idle > _MOST_IDLE_STEPS:
+        if self._n_idle > _MOST_IDLE_STEPS:
+            self._n_idle = 0
+            self.is_done = self._has_nothing_to_gain(intermediate_result.x)
+        if self.is_done or self.is_stationary(intermediate_result.x):
             self.is_done = True
             raise StopIteration
+
+    def _has_nothing_to_gain(self, v: Floats) -> bool:
+        """Tell rounding from a region that is still too large for a step to succeed."""
+        point = self.objective.at(v)
+        promise = -0.5 * float(point.gradient @ _newton_step(self.objective, point))
+        return promise <= _NOTHING * abs(point.value)
 
     def is_stationary(self, v: Floats) -> bool:
         """Tell whether the gradient is small against the weights it must balance."""
