@@ -25,10 +25,11 @@ from bagshift.estimators._feature_space import feature_space, standardize
 from bagshift.estimators._training import TrainingData
 from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
 from bagshift.kernels import require_memory
-from bagshift.model_selection._folds import BagFold, single_bag_cv
+from bagshift.model_selection._folds import BagFold, shuffled_folds
 from bagshift.model_selection._grouping import counter, group, parameters
 from bagshift.model_selection._search_engine import BagScores, FoldScores, Grid, Progress
 from bagshift.model_selection.grids import count_grid
+from bagshift.model_selection.splitters import LeaveOneBagOut
 from bagshift.solvers.count_likelihood import count_posterior
 from bagshift.solvers.coupled_logistic import (
     CoupledLogisticResult,
@@ -49,6 +50,7 @@ _SPACE = (
 )
 # Settings are compared on scores that need not be exact; the machine chosen is.
 _LOOSEST_TOL = 1e-2
+_N_FOLDS, _FEW_BAGS = 5, 10
 _MOST_LANDMARKS = 300
 _SMALLEST_DIRECTION = 1e-5
 
@@ -91,8 +93,8 @@ class CountEngine:
         return count_grid(name, machine, given)
 
     def default_cv(self, bags: Bags) -> Any:
-        """Return ten folds; a likelihood is smooth, so repeating them adds little."""
-        return single_bag_cv(bags)
+        """Return five folds: a likelihood is smooth, so more of them tell little more."""
+        return LeaveOneBagOut() if bags.n_bags < _FEW_BAGS else shuffled_folds(_N_FOLDS)
 
     def require_memory(self, machines: list[Any], given: TrainingData, n_running: int) -> None:
         """Refuse features that do not fit with a part of them for every running fold."""

@@ -56,7 +56,7 @@ def single_bag_cv(bags: Bags) -> BagKFold | LeaveOneBagOut:
     BagKFold or LeaveOneBagOut
         Ten shuffled folds with a fixed seed; leave-one-bag-out below ten bags.
     """
-    return LeaveOneBagOut() if bags.n_bags < 10 else _shuffled_folds(10)
+    return LeaveOneBagOut() if bags.n_bags < 10 else shuffled_folds(10)
 
 
 def default_bag_cv(bags: Bags) -> BagKFold | LeaveOneBagOut | RepeatedBagKFold:
@@ -99,7 +99,7 @@ def resolve_cv(cv: Any, default: Any) -> Any:
     if cv is None:
         return default
     if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
-        return _shuffled_folds(int(cv))
+        return shuffled_folds(int(cv))
     if hasattr(cv, "split") and not isinstance(cv, str | bytes | type):
         return cv
     if isinstance(cv, Iterable) and not isinstance(cv, str | bytes | type):
@@ -110,7 +110,8 @@ def resolve_cv(cv: Any, default: Any) -> Any:
     )
 
 
-def _shuffled_folds(n_splits: int) -> BagKFold:
+def shuffled_folds(n_splits: int) -> BagKFold:
+    """Return so many folds of whole bags, shuffled with a fixed seed."""
     return BagKFold(n_splits, shuffle=True, random_state=0)
 
 

@@ -26,7 +26,7 @@ class CountLikelihoodCV(InBagPosteriors, BagSearchCV):
         has 16, 64 and 256 for `C_target`, 1 and 8 for `C_source`, couplings 0.1, 1 and 10, both
         starts, and with an RBF kernel three widths; "full" has more of each.
     cv : splitter, int or iterable of (train, test), default=None
-        How bags are held out; None: ``BagKFold(10)`` with a fixed shuffle, and leave-one-bag-out
+        How bags are held out; None: ``BagKFold(5)`` with a fixed shuffle, and leave-one-bag-out
         below ten bags. A number is that of the folds.
     one_standard_error : bool, default=False
         Take the most regular machine among those whose score is within one standard error of
