@@ -110,9 +110,10 @@ class CountLikelihoodClassifier(LogisticMachine):
         Rows that span the features of a kernel other than "linear", half of them drawn from each
         domain (Nyström). With as many landmarks as rows the kernel is exact; None takes all.
     start : {"auto", "source", "inverse_calibration"}, default="auto"
-        Where the optimiser starts. "auto" starts from the source machine and from inverse
-        calibration (without a source: from inverse calibration and its mirror image) and, where
-        the ends differ, takes the one that is likelier on held-out bags.
+        Where the optimiser starts; "source" needs a source. "auto" starts from the source machine
+        and from inverse calibration (without a source: from inverse calibration and its mirror
+        image) and, where the ends differ, takes the one that is likelier on held-out bags. Equal
+        shares without a source start from the axis along which rows of a bag differ most.
     tol : float, default=1e-6
         The optimiser stops when the gradient is this small relative to the weights.
     max_iter : int, default=500
