@@ -44,7 +44,8 @@ from bagshift.solvers.coupled_logistic import (
 )
 
 Floats = NDArray[np.float64]
-Solve = Callable[[CoupledLogisticProblem, Machines], CoupledLogisticResult]
+# From a problem, where to begin and the least tolerance to the solution.
+Solve = Callable[[CoupledLogisticProblem, Machines, float], CoupledLogisticResult]
 
 N_FOLDS = 5
 _POWER_STEPS = 30
@@ -53,6 +54,10 @@ _ROUNDING = 1e-10
 _SAME = 1e-6
 # Scores that differ by less do not tell the classes apart.
 _FLAT = 1e-3
+# A mirror image that is less likely by so many nats is no rival.
+_HOPELESS = 20.0
+# Ends are compared on solutions that need not be exact.
+_COMPARED_TOL = 1e-3
 # Held-out log-likelihoods that agree in so many digits after the point do so up to rounding.
 _DIGITS = 9
 
@@ -276,20 +281,27 @@ def best_end(problem: CoupledLogisticProblem, starts: dict[str, Machines], solve
     starts : dict of str to Machines
         The first is taken where there is nothing to compare by.
     solve : callable
-        From a problem and a start to a result.
+        From a problem, a start and a tolerance, which it may tighten, to a result.
 
     Returns
     -------
     End
+
+    Notes
+    -----
+    Ends are compared by five folds of whole bags. Training without a fold goes on from the end
+    that all bags led to: what is compared are basins, and each is entered where it is lowest.
     """
     ends: list[End] = []
     for name, start in starts.items():
-        end = End(name, solve(problem, start))
+        end = End(name, solve(problem, start, 0.0))
         if not any(_is_same(end, other) for other in ends):
             ends.append(end)
+    ends = [end for end in ends if not _is_hopeless(end, ends, problem)]
     if len(ends) == 1 or problem.counts.n_bags < 2:
         return ends[0]
-    held_out = np.array([_held_out(problem, starts[end.start], solve) for end in ends])
+    fold = _deal(problem, ends[0].result.machines)
+    held_out = np.array([_held_out(problem, end.result.machines, fold, solve) for end in ends])
     best = int(held_out.mean(axis=1).round(_DIGITS).argmax())
     gaps = held_out[best] - np.delete(held_out, best, axis=0)
     errors = gaps.std(axis=1) / np.sqrt(gaps.shape[1])
@@ -305,25 +317,38 @@ def _is_same(end: End, other: End) -> bool:
     return bool(distance <= _SAME * abs(two.objective) and agreement >= 0.0)
 
 
-def _held_out(problem: CoupledLogisticProblem, start: Machines, solve: Solve) -> Floats:
-    """Return the log-likelihood of every bag under machines that were trained without it.
+def _is_hopeless(end: End, ends: list[End], problem: CoupledLogisticProblem) -> bool:
+    """Tell whether a mirror image lies too far above the lowest end to be compared."""
+    lowest = min(other.result.objective for other in ends)
+    lead = float(np.mean(problem.bag_costs)) * _HOPELESS
+    return end.start == "mirrored" and end.result.objective > lowest + lead
 
-    Bags are dealt to folds in the order of their likelihood at the start, so that folds are
-    alike and do not depend on the order of the rows.
+
+def _deal(problem: CoupledLogisticProblem, machines: Machines) -> NDArray[np.intp]:
+    """Deal bags to folds in the order of their likelihood.
+
+    So folds are alike and do not depend on the order of the rows.
     """
-    counts = problem.counts
-    scores = problem.target_features @ start.target_weights + start.target_intercept
-    ease = count_posterior(scores, counts).log_likelihood
+    ease = _bag_log_likelihood(problem, machines)
     rank = np.argsort(np.argsort(ease, kind="stable"), kind="stable")
-    fold = rank % min(N_FOLDS, counts.n_bags)
-    found = np.empty(counts.n_bags)
+    return rank % min(N_FOLDS, problem.counts.n_bags)
+
+
+def _held_out(
+    problem: CoupledLogisticProblem, end: Machines, fold: NDArray[np.intp], solve: Solve
+) -> Floats:
+    """Return the log-likelihood of every bag under machines that were trained without it."""
+    found = np.empty(problem.counts.n_bags)
     for number in np.unique(fold):
         kept, left = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-        machines = solve(part_of(problem, kept), start).machines
-        rest = part_of(problem, left)
-        scores = rest.target_features @ machines.target_weights + machines.target_intercept
-        found[left] = count_posterior(scores, rest.counts).log_likelihood
+        machines = solve(part_of(problem, kept), end, _COMPARED_TOL).machines
+        found[left] = _bag_log_likelihood(part_of(problem, left), machines)
     return found
+
+
+def _bag_log_likelihood(problem: CoupledLogisticProblem, machines: Machines) -> Floats:
+    scores = problem.target_features @ machines.target_weights + machines.target_intercept
+    return count_posterior(scores, problem.counts).log_likelihood
 
 
 def part_of(problem: CoupledLogisticProblem, bags: NDArray[Any]) -> CoupledLogisticProblem:

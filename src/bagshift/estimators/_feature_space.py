@@ -16,7 +16,7 @@ from bagshift.kernels import Kernel, LowRankMap, low_rank_map
 Floats = NDArray[np.float64]
 
 # One column whose spread is this many times that of the middle one would drown the others.
-_UNEVEN = 10.0
+_UNEVEN = 100.0
 # Products of larger features leave the range of numbers.
 _LARGEST = 1e100
 _TOO_LARGE = "Some features are so large that their squares are not finite; scale them."
@@ -48,7 +48,8 @@ def column_scale(data: TrainingData, rule: bool | str) -> ColumnScale | None:
     data : TrainingData
     rule : {True, False, "auto"}
         "auto" standardises dense rows where the largest standard deviation of a column is more
-        than ten times the middle one: then one column decides every distance by its unit alone.
+        than a hundred times the middle one: then one column decides every distance by its unit
+        alone.
 
     Returns
     -------

@@ -104,8 +104,8 @@ class CountLikelihoodClassifier(LogisticMachine):
         Constant of "poly".
     standardize : {"auto", True, False}, default="auto"
         Whether to centre and scale the columns of both domains together. "auto" does so for dense
-        rows when the largest standard deviation of a column is more than ten times the middle
-        one; sparse rows and precomputed kernels are never standardised.
+        rows when the largest standard deviation of a column is more than a hundred times the
+        middle one; sparse rows and precomputed kernels are never standardised.
     n_landmarks : int or None, default=1000
         Rows that span the features of a kernel other than "linear", half of them drawn from each
         domain (Nyström). With as many landmarks as rows the kernel is exact; None takes all.
@@ -323,8 +323,12 @@ class CountLikelihoodClassifier(LogisticMachine):
         # With all labels known the minimum is one, and two more of Newton's steps make it exact.
         tol = min(self.tol, 1e-10) if units.is_labelled else self.tol
 
-        def solve(part: CoupledLogisticProblem, start: Machines) -> CoupledLogisticResult:
-            return solve_coupled_logistic(part, start=start, tol=tol, max_iter=self.max_iter)
+        def solve(
+            part: CoupledLogisticProblem, start: Machines, loosest: float
+        ) -> CoupledLogisticResult:
+            return solve_coupled_logistic(
+                part, start=start, tol=max(tol, loosest), max_iter=self.max_iter
+            )
 
         return best_end(problem, starts_of(self, problem, units), solve)
 
