@@ -410,7 +410,8 @@ def test_missing_column_suggests_the_nearest(election: Any) -> None:
 def test_kernel_matrix_that_does_not_fit(election: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bagshift.kernels._memory.SMALL", 0)
     monkeypatch.setattr("bagshift.kernels._memory.free_memory", lambda: 1000)
-    refuse(election.fit(), "kernel matrix", "are free")
+    refuse(election.fit(), "low-rank map of 108 rows", "are free")
+    refuse(election.fit(method="tgplm"), "kernel matrix", "are free")
     assert not election.model.exists()
 
 
@@ -598,6 +599,16 @@ def test_output_that_cannot_be_written_is_refused_before_the_work(
         ({"gamma": "-1"}, "--gamma"),
         ({"coupling": "-1"}, "coupling"),
         ({"method": "svm", "coupling": "1"}, "--coupling has no effect"),
+        ({"source": None, "label": None, "coupling": "1"}, "no effect without --source"),
+        ({"source": None, "label": None, "c_source": "1"}, "no effect without --source"),
+        ({"noise": "guessed"}, "'guessed' is no noise"),
+        ({"noise": "laplace:scale=2"}, "needs unit=counts or unit=shares"),
+        ({"noise": "laplace:scale=0,unit=counts"}, "scale of LaplaceNoise must be"),
+        ({"noise": "laplace:scale=two,unit=counts"}, "is a number, not 'two'"),
+        ({"noise": "gaussian:unit=shares"}, "takes scale= or column="),
+        ({"noise": "geometric:epsilon=1,column=e"}, "not both"),
+        ({"noise": "geometric:scale=1"}, "'scale=1' is not understood"),
+        ({"noise": "rounding:digits=1.5"}, "digits of Rounding must be a whole number"),
     ],
 )
 def test_command_that_is_not_understood(

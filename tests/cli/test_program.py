@@ -106,14 +106,17 @@ def test_demo(command: Any, tmp_path: Path) -> None:
         assert (folder / name).stat().st_size > 0
     table = outcome.out.partition("Accuracy on 125 fresh rows")[2]
     accuracy = {
-        line.strip()[:25].strip(): float(line.split()[-1])
+        line.strip()[:32].strip(): float(line.split()[-1])
         for line in table.splitlines()
         if line.rstrip()[-5:].replace(".", "").isdigit() and "(" in line
     }
     assert set(accuracy) == {
-        "history only (SVM)", "shares only (IC-SVM)", "both (TGPLM)", "true labels (ceiling)",
+        "history only (SVM)", "shares only (IC-SVM)", "shares only (count likelihood)",
+        "both (TGPLM)", "both (count likelihood)", "true labels (ceiling)",
     }  # fmt: skip
     assert accuracy["both (TGPLM)"] > accuracy["history only (SVM)"] + 0.2
+    assert accuracy["both (count likelihood)"] >= accuracy["both (TGPLM)"]
+    assert accuracy["both (count likelihood)"] > 0.95
     assert accuracy["shares only (IC-SVM)"] > 0.85
     assert accuracy["true labels (ceiling)"] > 0.95
     height, width, _ = imread(folder / "picture.png").shape

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from bagshift.exceptions import name_some, plural
 if TYPE_CHECKING:
     from bagshift.bags import Bags
     from bagshift.workflows.bag_check import Finding
+    from bagshift.workflows.count_fit import CountFit
     from bagshift.workflows.fitting import FitOutcome
     from bagshift.workflows.inputs import FitInputs
     from bagshift.workflows.requests import BagRequest, MachineRequest
@@ -89,6 +91,8 @@ def bag_facts(bags: Bags, request: BagRequest) -> Facts:
     column = f"{'from counts ' if request.by_count else ''}{request.value_column!r} of {where}"
     low, high = bags.positive_shares.min(), bags.positive_shares.max()
     facts.append(("shares", f"{column}, from {low:.3g} to {high:.3g}, {mean:.3g} overall"))
+    if request.noise:
+        facts.append(("noise", request.noise.describe()))
     return facts
 
 
@@ -146,12 +150,28 @@ def echo_outcome(
         facts.append(("share error", f"{outcome.held_out_share_error:.3f} on held-out bags{best}"))
     facts.append(("", f"{outcome.share_error:.3f} on the bags it was fitted on"))
     facts.append(("", "the mean distance of predicted and given share; not the accuracy of rows"))
+    if outcome.counts is not None:
+        facts += _count_facts(outcome.counts, inputs.request.bags)
     inside = " (training rows are inside: share it like the data)"
     facts.append(("saved", f"{output}{inside if manifest.holds_training_rows else ''}"))
     screen.facts(facts)
     screen.say()
     screen.say("Next:")
     screen.command(f"  bagshift predict {output} {inputs.request.bags.target} -o predictions.csv")
+
+
+def _count_facts(counts: CountFit, request: BagRequest) -> Facts:
+    """Say how likely the numbers of held-out bags were, if possible as a probability."""
+    log = f"log-likelihood {counts.held_out:.2f}"
+    without = f"{counts.without_columns:.2f} if the columns said nothing"
+    if not counts.is_exact:
+        what = "held-out counts" if request.by_count else "held-out shares"
+        return [(what, f"{log} per bag, {without}"), ("", "higher is better")]
+    chance, least = (f"{math.exp(x):.2g}" for x in (counts.held_out, counts.without_columns))
+    return [
+        ("held-out counts", f"probability {chance} on average ({log} per bag)"),
+        ("", f"{least} if the columns said nothing ({counts.without_columns:.2f})"),
+    ]
 
 
 def _positive_class(inputs: FitInputs) -> str:

@@ -18,6 +18,24 @@ import typer
 
 P = ParamSpec("P")
 INTERRUPTED = 130
+# Options in place of the arguments of the Python interface, in errors and warnings.
+OPTIONS = (
+    ("Bags.from_arrays(..., positive=)", "--positive"),
+    ('on_unmatched="drop"', "--on-unmatched drop"),
+    ("pass counts=", "give --count-column"),
+    ("noise=Rounding(digits=) with", "--noise rounding:digits= with"),
+    ("sizes=", "sizes with --size-column"),
+)
+# Warnings whose advice is for Python only, in words for the command line.
+OWN_WORDS = {
+    "SourceScaleWarning": "the columns of history and target are on different scales (other "
+    "units?); compare the two files before you trust the result.",
+    "ReversedScoresWarning": "the shares fit this model and its mirror image about equally well, "
+    "so the two classes may be swapped; give labelled history with --source, or bags whose "
+    "shares differ more.",
+    "ConvergenceWarning": "the solver stopped before it was done, so the model is not the best "
+    "one of its settings; lower --c-source and --c-target.",
+}
 
 
 def explained(command: Callable[P, None]) -> Callable[P, None]:
@@ -62,6 +80,23 @@ def say_error(sentence: str) -> None:
     typer.echo(sentence, err=True)
 
 
+def in_options(text: str) -> str:
+    """Name options in place of the arguments of the Python interface.
+
+    Parameters
+    ----------
+    text : str
+        A message of the library.
+
+    Returns
+    -------
+    str
+    """
+    for argument, option in OPTIONS:
+        text = text.replace(argument, option)
+    return text
+
+
 def _is_typers(error: Exception) -> bool:
     return type(error).__module__.partition(".")[0] in ("typer", "click")
 
@@ -71,7 +106,7 @@ def _sentence(error: Exception) -> str:
     from bagshift.exceptions import BagError, KernelMemoryError, ModelFileError, TableError
 
     if isinstance(error, BagError | TableError | ModelFileError | KernelMemoryError):
-        return f"Error: {_in_options(str(error))}"
+        return f"Error: {in_options(str(error))}"
     if isinstance(error, ModuleNotFoundError):
         return INSTALL_LINE
     reason = " ".join(str(error).split()) or "no reason given"
@@ -81,16 +116,6 @@ def _sentence(error: Exception) -> str:
         f"Error: {type(error).__name__}: {reason} (this should not happen; --debug shows where, "
         "and a report is welcome)"
     )
-
-
-def _in_options(text: str) -> str:
-    """Name options in place of the arguments of the Python interface."""
-    for argument, option in (
-        ("Bags.from_arrays(..., positive=)", "--positive"),
-        ('on_unmatched="drop"', "--on-unmatched drop"),
-    ):
-        text = text.replace(argument, option)
-    return text
 
 
 @contextmanager
@@ -110,13 +135,11 @@ def _note(warning: warnings.WarningMessage, debug: bool) -> str | None:
     text = " ".join(str(warning.message).split())
     if debug:
         return f"Warning: {warning.category.__name__}: {text}"
-    if "SourceScaleWarning" in kinds:
-        return (
-            "Warning: the columns of history and target are on different scales (other units?); "
-            "compare the two files before you trust the result."
-        )
-    if kinds & {"PositiveClassWarning", "ConvergenceWarning"}:
-        return f"Warning: {_in_options(text)}"
+    for kind, own_words in OWN_WORDS.items():
+        if kind in kinds:
+            return f"Warning: {own_words}"
+    if kinds & {"PositiveClassWarning", "RoundedShareWarning"}:
+        return f"Warning: {in_options(text)}"
     if "unknown categories" in text:
         return "Note: some categories were never seen at the fit; they count as none."
     return None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from bagshift.workflows.noise import NoiseRequest
     from bagshift.workflows.requests import BagRequest
 
 
@@ -24,6 +25,10 @@ Target = Annotated[
     Path, typer.Option("--target", metavar="FILE", help="Rows to classify; CSV or Parquet.")
 ]
 Bag = Annotated[str, typer.Option("--bag", metavar="COLUMN", help="Bag id, in both files.")]
+BagAsAtFit = Annotated[
+    str | None,
+    typer.Option("--bag", metavar="COLUMN", help="Bag id; by default as at the fit."),
+]
 Shares = Annotated[
     Path | None,
     typer.Option(
@@ -54,6 +59,16 @@ Unmatched = Annotated[
     OnUnmatched,
     typer.Option(
         "--on-unmatched", help="Ids without partner, blank ids, missing shares: error, or drop."
+    ),
+]
+Noise = Annotated[
+    str | None,
+    typer.Option(
+        "--noise",
+        metavar="LAW:NAME=VALUE",
+        help="How shares or counts were changed: laplace:scale=2,unit=counts; "
+        "gaussian:scale=0.03,unit=shares; geometric:epsilon=0.5; rounding:digits=2. "
+        "With column=NAME for the number, each bag has its own.",
     ),
 ]
 Source = Annotated[
@@ -97,12 +112,13 @@ def bag_request(
     count_column: str | None,
     size_column: str | None,
     on_unmatched: OnUnmatched,
+    noise: str | None,
 ) -> BagRequest:
     """Put the options about bags together.
 
     Parameters
     ----------
-    target, bag, shares, shares_bag, share_column, count_column, size_column, on_unmatched
+    target, bag, shares, shares_bag, share_column, count_column, size_column, on_unmatched, noise
         The options of these names.
 
     Returns
@@ -131,7 +147,42 @@ def bag_request(
         count_column=count_column,
         size_column=size_column,
         on_unmatched="drop" if on_unmatched is OnUnmatched.DROP else "raise",
+        noise=None if noise is None else _noise(noise),
     )
+
+
+def _noise(written: str) -> NoiseRequest:
+    from bagshift.workflows.noise import parse_noise
+
+    try:
+        return parse_noise(written)
+    except ValueError as error:
+        raise typer.BadParameter(f"--noise: {error}") from None
+
+
+def bag_as_at_fit(bag: str | None, known: str | None) -> str:
+    """Return the column of bag ids, by default that of the fit.
+
+    Parameters
+    ----------
+    bag : str or None
+        Option ``--bag``.
+    known : str or None
+        What the model says.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    typer.BadParameter
+        When there is neither.
+    """
+    column = bag or known
+    if column is None:
+        raise typer.BadParameter("give --bag, the column of bag ids.")
+    return column
 
 
 def check_source_options(source: Path | None, label: str | None) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import typer
 
 from bagshift.cli import _options as options
-from bagshift.cli._errors import explained
+from bagshift.cli._errors import explained, in_options
 
 
 @explained
@@ -18,6 +18,7 @@ def check(
     share_column: options.ShareColumn = None,
     count_column: options.CountColumn = None,
     size_column: options.SizeColumn = None,
+    noise: options.Noise = None,
     source: options.Source = None,
     label: options.Label = None,
     positive: options.Positive = None,
@@ -42,7 +43,15 @@ def check(
     options.check_source_options(source, label)
     options.check_class_options(positive, negative)
     bags = options.bag_request(
-        target, bag, shares, shares_bag, share_column, count_column, size_column, on_unmatched
+        target,
+        bag,
+        shares,
+        shares_bag,
+        share_column,
+        count_column,
+        size_column,
+        on_unmatched,
+        noise,
     )
     request = FitRequest(
         bags=bags,
@@ -63,7 +72,7 @@ def check(
         screen.facts(bag_facts(report.bags, bags))
         screen.say()
     for finding in report.findings:
-        screen.item(finding.level, finding.text)
+        screen.item(finding.level, in_options(finding.text))
     if report.n_errors:
         screen.say()
         screen.say(f"{plural(report.n_errors, 'error')}; a fit would not start.")

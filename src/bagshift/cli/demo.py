@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from bagshift.workflows.demo_files import DemoFiles
     from bagshift.workflows.demo_results import DemoResults
 
-MODEL, IC_MODEL = "model.skops", "shares_only.skops"
+MODEL = "model.skops"
+IC_MODEL, ALONE_MODEL, TGPLM_MODEL = "ic_svm.skops", "shares_only.skops", "tgplm.skops"
 PREDICTIONS, PICTURE = "predictions.csv", "picture.png"
 
 
@@ -38,14 +39,23 @@ def demo(
     from bagshift.cli._screen import Screen
     from bagshift.persistence import load_model
     from bagshift.workflows.demo_files import write_demo_files
-    from bagshift.workflows.demo_results import compare_methods, save_picture
+    from bagshift.workflows.demo_results import (
+        ALONE,
+        BOTH,
+        IC_SVM,
+        TGPLM,
+        compare_methods,
+        save_picture,
+    )
 
     screen = Screen()
     files = write_demo_files(output, seed)
     _introduce(screen, files)
     for command in _commands(files):
         _run(screen, command, debug)
-    results = compare_methods(files, load_model(output / MODEL), load_model(output / IC_MODEL))
+    names = {IC_SVM: IC_MODEL, ALONE: ALONE_MODEL, TGPLM: TGPLM_MODEL, BOTH: MODEL}
+    models = {method: load_model(output / name) for method, name in names.items()}
+    results = compare_methods(files, models)
     save_picture(files, results, output / PICTURE)
     _conclude(screen, files, results)
 
@@ -75,15 +85,30 @@ def _commands(files: DemoFiles) -> list[list[str]]:
     bags = ["--target", str(files.target), "--bag", "bag"]
     shares = ["--shares", str(files.shares), "--share-column", "share"]
     history = ["--source", str(files.history), "--label", "label", "--positive", "8"]
-    naming = ["--positive", "8", "--id", "id"]
     model = str(folder / MODEL)
     return [
         ["check", *bags, *shares, *history, "--id", "id"],
         ["fit", *bags, *shares, *history, "--id", "id", "-o", model],
-        ["predict", model, str(files.target), "-o", str(folder / PREDICTIONS)],
+        ["predict", model, str(files.target), *shares, "-o", str(folder / PREDICTIONS)],
         ["evaluate", model, "--target", str(files.target), *shares],
         ["evaluate", model, "--target", str(files.fresh), "--label", "label"],
-        ["fit", *bags, *shares, *naming, "--quiet", "-o", str(folder / IC_MODEL)],
+        *_other_fits(files),
+    ]
+
+
+def _other_fits(files: DemoFiles) -> list[list[str]]:
+    """Return fits to compare with: shares alone by either method, and both by mean scores."""
+    bags = ["--target", str(files.target), "--bag", "bag"]
+    shares = ["--shares", str(files.shares), "--share-column", "share"]
+    history = ["--source", str(files.history), "--label", "label"]
+    naming = ["--positive", "8", "--id", "id", "--quiet"]
+    return [
+        ["fit", "--method", method, *bags, *shares, *more, *naming, "-o", str(files.folder / name)]
+        for name, method, more in (
+            (IC_MODEL, "ic-svm", []),
+            (ALONE_MODEL, "count-likelihood", []),
+            (TGPLM_MODEL, "tgplm", history),
+        )
     ]
 
 

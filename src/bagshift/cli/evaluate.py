@@ -18,21 +18,20 @@ if TYPE_CHECKING:
     from bagshift.workflows.requests import BagRequest
 
 WORST = 5
+NOTHING = 0.0005
 
 
 @explained
 def evaluate(
     model: Model,
     target: options.Target,
-    bag: Annotated[
-        str | None,
-        typer.Option("--bag", metavar="COLUMN", help="Bag id; by default as at the fit."),
-    ] = None,
+    bag: options.BagAsAtFit = None,
     shares: options.Shares = None,
     shares_bag: options.SharesBag = None,
     share_column: options.ShareColumn = None,
     count_column: options.CountColumn = None,
     size_column: options.SizeColumn = None,
+    noise: options.Noise = None,
     label: Annotated[
         str | None,
         typer.Option("--label", metavar="COLUMN", help="True labels, if there are any."),
@@ -64,18 +63,16 @@ def evaluate(
         saved, notes = open_model(model)
     bags = None
     if by_shares:
-        column = bag or saved.manifest.bag_column
-        if column is None:
-            raise typer.BadParameter("give --bag, the column of bag ids.")
         bags = options.bag_request(
             target,
-            column,
+            options.bag_as_at_fit(bag, saved.manifest.bag_column),
             shares,
             shares_bag,
             share_column,
             count_column,
             size_column,
             on_unmatched,
+            noise,
         )
     found = evaluate_model(saved, target, bags=bags, label=label)
     screen = Screen(quiet)
@@ -143,6 +140,9 @@ def _show_worst(screen: Screen, shares: ShareErrors, worst: int) -> None:
     if listed.is_empty():
         return
     screen.say()
+    if shares.overall < NOTHING:
+        screen.say("Every bag has its given share.")
+        return
     screen.heading("Worst bags" if listed.height < shares.bags.height else "Bags, worst first")
     screen.table(
         ["bag", "rows", "given", "predicted", "error"],

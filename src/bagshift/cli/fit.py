@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bagshift.cli import _options as options
-from bagshift.cli._errors import explained
+from bagshift.cli._errors import explained, say_error
 
 if TYPE_CHECKING:
     from bagshift.workflows.requests import FitRequest, MachineRequest
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 class Method(StrEnum):
     """Machines to choose from."""
 
+    COUNT_LIKELIHOOD = "count-likelihood"
     TGPLM = "tgplm"
     IC_SVM = "ic-svm"
     SVM = "svm"
@@ -50,6 +51,7 @@ def fit(
     share_column: options.ShareColumn = None,
     count_column: options.CountColumn = None,
     size_column: options.SizeColumn = None,
+    noise: options.Noise = None,
     source: options.Source = None,
     label: options.Label = None,
     positive: options.Positive = None,
@@ -59,16 +61,15 @@ def fit(
     ignore: options.Ignore = None,
     on_unmatched: options.Unmatched = options.OnUnmatched.RAISE,
     method: Annotated[
-        Method | None,
+        Method,
         typer.Option(
-            help="tgplm: shares and history (default with --source); ic-svm: shares only; "
-            "svm: history only.",
-            show_default=False,
+            help="count-likelihood: the counts of bags, and history if given; tgplm: the same "
+            "by mean scores; ic-svm: shares only; svm: history only."
         ),
-    ] = None,
+    ] = Method.COUNT_LIKELIHOOD,
     search: Annotated[
         Search,
-        typer.Option(help="Choose settings by the shares of held-out bags; no label is used."),
+        typer.Option(help="Choose settings on held-out bags; no label is used."),
     ] = Search.QUICK,
     kernel: Annotated[KernelName, typer.Option(help="Kernel between rows.")] = KernelName.RBF,
     gamma: Annotated[
@@ -113,6 +114,7 @@ def fit(
             count_column,
             size_column,
             on_unmatched,
+            noise,
         ),
         source,
         label,
@@ -123,7 +125,7 @@ def fit(
         ignore,
     )
     machine = _machine_request(
-        method or (Method.TGPLM if source else Method.IC_SVM),
+        method,
         search,
         _settings(kernel, gamma, c_source, c_target, coupling),
         seed,
@@ -147,6 +149,11 @@ def _run(request: FitRequest, machine: MachineRequest, output: Path, quiet: bool
     check_inputs(*files)
     inputs = read_fit_inputs(request)
     echo_inputs(screen, inputs)
+    if request.bags.noise and machine.method != "count-likelihood":
+        say_error(
+            f"Warning: --method {machine.method} takes noisy numbers as they are; only "
+            "count-likelihood weighs them by their noise."
+        )
     # These take seconds to import; trouble in the files should be told at once.
     from bagshift.persistence import save_model
     from bagshift.workflows.fitting import fit_model
@@ -190,10 +197,9 @@ def _settings(
     c_target: float | None,
     coupling: float | None,
 ) -> dict[str, Any]:
-    """Return the settings that were given, by the names of TGPLM's parameters."""
+    """Return the settings that were given, by the parameters of machines with two costs."""
     given: dict[str, Any] = {"C_source": c_source, "C_target": c_target, "coupling": coupling}
-    if kernel is not KernelName.RBF:
-        given["kernel"] = kernel.value
+    given["kernel"] = kernel.value
     if gamma is not None:
         given["gamma"] = _gamma(gamma)
     return {name: value for name, value in given.items() if value is not None}
@@ -226,21 +232,28 @@ def _machine_request(
     return MachineRequest(
         method=method.value,
         search=search.value,
-        parameters=_for_method(method, settings),
+        parameters=_for_method(method, settings, has_source),
         seed=seed,
     )
 
 
-def _for_method(method: Method, settings: dict[str, Any]) -> dict[str, Any]:
+def _for_method(method: Method, settings: dict[str, Any], has_source: bool) -> dict[str, Any]:
     """Rename the settings for machines with a single cost; refuse those without effect."""
-    own = {Method.TGPLM: None, Method.IC_SVM: "C_target", Method.SVM: "C_source"}[method]
+    own = {Method.IC_SVM: "C_target", Method.SVM: "C_source"}.get(method)
     renamed = {}
     for name, value in settings.items():
+        if own is None and not has_source and name in ("C_source", "coupling"):
+            raise typer.BadParameter(f"{_option(name)} has no effect without --source.")
         if own is None or name in ("kernel", "gamma"):
             renamed[name] = value
         elif name == own:
             renamed["C"] = value
         else:
-            option = "--" + name.lower().replace("_", "-")
-            raise typer.BadParameter(f"{option} has no effect with --method {method.value}.")
+            raise typer.BadParameter(
+                f"{_option(name)} has no effect with --method {method.value}."
+            )
     return renamed
+
+
+def _option(name: str) -> str:
+    return "--" + name.lower().replace("_", "-")

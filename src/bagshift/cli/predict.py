@@ -4,12 +4,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bagshift.cli import _options as options
-from bagshift.cli._errors import explained
+from bagshift.cli._errors import explained, say_error
+
+if TYPE_CHECKING:
+    from polars import DataFrame
+
+    from bagshift.cli._screen import Screen
+    from bagshift.workflows.in_bags import InBagPredictions
+    from bagshift.workflows.requests import BagRequest
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Written by `bagshift fit`.")]
 
@@ -20,6 +27,14 @@ def predict(
     rows: Annotated[Path, typer.Argument(metavar="ROWS", help="Rows to classify.")],
     output: options.Output,
     id_column: options.Id = None,
+    bag: options.BagAsAtFit = None,
+    shares: options.Shares = None,
+    shares_bag: options.SharesBag = None,
+    share_column: options.ShareColumn = None,
+    count_column: options.CountColumn = None,
+    size_column: options.SizeColumn = None,
+    noise: options.Noise = None,
+    on_unmatched: options.Unmatched = options.OnUnmatched.RAISE,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
@@ -27,33 +42,112 @@ def predict(
 
     The output has the id column, the label, a probability for each class
     (when the method has probabilities) and the decision value.
+
+    With the shares of the rows' own bags (--share-column or --count-column,
+    and --shares for another file) it also has label_in_bag and
+    probability_in_bag_<class>: what is known of a row once the share of its
+    bag is. All rows of a bag must be there, unless --size-column says how
+    many there are.
     """
     from bagshift.cli._files import check_inputs, check_output, loading
     from bagshift.cli._screen import Screen
-    from bagshift.exceptions import plural
     from bagshift.tables import check_ending, write_table
 
     screen = Screen(quiet)
+    by_shares = share_column is not None or count_column is not None
+    if not by_shares and any((bag, shares, shares_bag, size_column, noise)):
+        raise typer.BadParameter(
+            "to predict with the shares of bags give --share-column or --count-column."
+        )
     check_ending(output)
-    check_output(output, model, rows)
-    check_inputs(model, rows)
+    check_output(output, model, rows, shares)
+    check_inputs(model, rows, shares)
     # These take seconds to import; trouble with the names should be told at once.
     with loading(model, quiet):
         from bagshift.workflows.models import open_model
-        from bagshift.workflows.prediction import LABEL, predict_rows, read_model_rows
+        from bagshift.workflows.prediction import predict_rows, read_model_rows
 
         saved, notes = open_model(model)
-    read = read_model_rows(rows, saved.manifest, text_columns=(id_column,))
+    request = None
+    if by_shares:
+        request = options.bag_request(
+            rows,
+            options.bag_as_at_fit(bag, saved.manifest.bag_column),
+            shares,
+            shares_bag,
+            share_column,
+            count_column,
+            size_column,
+            on_unmatched,
+            noise,
+        )
+    read = read_model_rows(
+        rows, saved.manifest, text_columns=(id_column, request.bag if request else None)
+    )
     result = predict_rows(saved, read, id_column=id_column)
+    found = None
+    if request is not None:
+        from bagshift.workflows.in_bags import add_columns, predict_in_known_bags
+
+        found = predict_in_known_bags(saved, read, request)
+        result = add_columns(result, found.columns)
     write_table(result, output)
     for note in [*notes, *read.notes]:
         screen.say(note)
-    positive = saved.manifest.positive
-    n_positive = int((result[LABEL] == positive).sum())
+    _show(screen, result, saved.manifest.positive, output, request, found)
+
+
+def _show(
+    screen: Screen,
+    result: DataFrame,
+    positive: Any,
+    output: Path,
+    request: BagRequest | None,
+    found: InBagPredictions | None,
+) -> None:
+    from bagshift.cli._echo import echo_findings
+    from bagshift.exceptions import plural
+    from bagshift.workflows.prediction import LABEL
+
+    facts = [("rows", f"{result.height:,}, of which {_n(result, LABEL, positive)} are {positive}")]
+    if request is not None and found is not None:
+        facts += _in_bag_facts(result, positive, request, found)
     screen.facts(
         [
-            ("rows", f"{result.height:,}, of which {n_positive:,} are {positive}"),
+            *facts,
             ("columns", ", ".join(result.columns)),
             ("saved", f"{output} ({plural(result.height, 'row')})"),
         ]
     )
+    if request is not None and found is not None:
+        echo_findings(found.findings, drop=request.on_unmatched == "drop")
+        for note in found.notes:
+            say_error(f"Warning: {note}")
+
+
+def _in_bag_facts(
+    result: DataFrame, positive: Any, request: BagRequest, found: InBagPredictions
+) -> list[tuple[str, str]]:
+    from bagshift.cli._echo import bag_facts
+    from bagshift.exceptions import plural
+    from bagshift.workflows.in_bags import LABEL_IN_BAG
+
+    (_, rows_in_bags), *more = bag_facts(found.bags, request)
+    facts = [
+        ("in bags", rows_in_bags),
+        *more,
+        ("given the share", f"{_n(result, LABEL_IN_BAG, positive)} rows are {positive}"),
+        (
+            "",
+            "the ..._in_bag columns use the share of the row's own bag: they are right more "
+            "often than predictions of fresh rows, so never quote one accuracy for the other",
+        ),
+    ]
+    outside = len(found.bags) - len(found.bags.rows_in_bags())
+    if outside:
+        facts.append(("", f"{plural(outside, 'row')} in no bag: the plain probability stands"))
+    return facts
+
+
+def _n(result: DataFrame, column: str, positive: Any) -> str:
+    return f"{int((result[column] == positive).sum()):,}"

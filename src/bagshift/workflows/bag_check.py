@@ -9,13 +9,17 @@ from typing import Literal
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from bagshift.exceptions import BagError, name_some, plural
 from bagshift.workflows.bag_sheet import BagSheet
+from bagshift.workflows.noise import NoiseRequest
 
 TOTAL_WORDS = r"(?i)^\W*(grand |sub|sub-)?(totals?|sum|overall|all)\b"
 DROP = "--on-unmatched drop"
 MOSTLY_LARGE = 0.5
+# No noise that leaves anything to learn puts half of the shares above this.
+FAR_ABOVE_ONE = 5.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ def check_bag_sheet(sheet: BagSheet) -> list[Finding]:
     list of Finding
         Errors first, then warnings, then notes.
     """
-    found = [*_ids(sheet), *_values(sheet), *_sizes(sheet)]
+    found = [*_ids(sheet), *_values(sheet), *_sizes(sheet), *_noise(sheet)]
     if not any(finding.level == "error" and not finding.droppable for finding in found):
         found += _information(sheet)
     order = ("error", "warning", "note")
@@ -136,12 +140,11 @@ def _ids(sheet: BagSheet) -> Iterator[Finding]:
 def _changing_shares(sheet: BagSheet) -> Iterator[Finding]:
     twice = _repeated(sheet.table["bag"])
     if twice.len():
-        columns = sheet.request.value_column
-        if sheet.request.size_column:
-            columns += f"' and '{sheet.request.size_column}"
+        request = sheet.request
+        columns = filter(None, (request.value_column, request.size_column, request.noise_column))
         yield _error(
-            f"Column '{columns}' of {sheet.target_name} changes within {_bags(twice)}; "
-            "every row of a bag must repeat the same value."
+            f"Column {' and '.join(map(repr, columns))} of {sheet.target_name} changes within "
+            f"{_bags(twice)}; every row of a bag must repeat the same value."
         )
 
 
@@ -255,21 +258,34 @@ def _shares(sheet: BagSheet, known: pl.DataFrame) -> Iterator[Finding]:
     if not outside.height:
         return
     values = known["value"].to_numpy()
-    if ((values >= 0) & (values <= 100)).all() and float(np.mean(values > 1)) > MOSTLY_LARGE:
+    noise = sheet.request.noise
+    if _are_percentages(values, noise):
         yield _error(
             f"Column {column!r} of {name} looks like 0–100 (from {values.min():g} to "
             f"{values.max():g}) but shares run from 0 to 1; divide by 100."
         )
         return
+    if noise is not None and noise.is_additive:
+        return
     worst = name_some([float(value) for value in outside["value"]], 1)
     yield _error(
         f"Column {column!r} of {name} is outside 0 to 1 for {_bags(outside['bag'])} "
-        f"(such as {worst}); correct these shares."
+        f"(such as {worst}); correct these shares, or declare with --noise what was added to them."
     )
 
 
+def _are_percentages(values: NDArray[np.float64], noise: NoiseRequest | None) -> bool:
+    inside = (values >= 0) & (values <= 100)
+    if noise is None or not noise.is_additive:
+        return bool(inside.all()) and float(np.mean(values > 1)) > MOSTLY_LARGE
+    return bool(inside.all()) and float(np.median(values)) > FAR_ABOVE_ONE
+
+
 def _counts(sheet: BagSheet, known: pl.DataFrame) -> Iterator[Finding]:
-    column, name = sheet.request.value_column, sheet.table_name
+    column, name, noise = sheet.request.value_column, sheet.table_name, sheet.request.noise
+    if noise is not None and noise.is_additive:
+        yield from _noisy_counts(sheet, known)
+        return
     broken = known.filter((pl.col("value") < 0) | (pl.col("value") != pl.col("value").round()))
     if broken.height:
         yield _error(
@@ -284,9 +300,47 @@ def _counts(sheet: BagSheet, known: pl.DataFrame) -> Iterator[Finding]:
         whose = "the size declared" if sheet.request.size_column else "the rows of the bag"
         yield _error(
             f"Column {column!r} of {name} is larger than {whose} for "
-            f"{_bags(large['bag'])} ({bag!r}: {value:g} of {size:g}); correct the counts, or "
-            "give the true sizes with --size-column."
+            f"{_bags(large['bag'])} ({bag!r}: {value:g} of {size:g}); correct the counts, give "
+            "the true sizes with --size-column, or declare with --noise what was added to them."
         )
+
+
+def _noisy_counts(sheet: BagSheet, known: pl.DataFrame) -> Iterator[Finding]:
+    noise = sheet.request.noise
+    broken = known.filter(pl.col("value") != pl.col("value").round())
+    if noise is not None and noise.stays_whole and broken.height:
+        yield _error(
+            f"Column {sheet.request.value_column!r} of {sheet.table_name} is not whole for "
+            f"{_bags(broken['bag'])} (such as {name_some([float(broken['value'][0])])}), but "
+            f"{noise.law} noise keeps counts whole; correct the counts or --noise."
+        )
+
+
+def _noise(sheet: BagSheet) -> Iterator[Finding]:
+    """Find bags whose own number in the column of the noise makes no law."""
+    noise = sheet.request.noise
+    if noise is None or noise.column is None:
+        return
+    known = _speaking_rows(sheet)
+    broken = known.filter([not _makes_a_law(noise, number) for number in known["noise"]])
+    if broken.height:
+        first = broken["noise"][0]
+        shown = "missing" if first is None else f"{first:g}"
+        exact = "; 0 stands for an exact number" if noise.zero_is_exact else ""
+        yield _error(
+            f"Column {noise.column!r} of {sheet.table_name} holds no {noise.name_of_number} of "
+            f"{noise.law} noise for {_bags(broken['bag'])} (such as {shown}){exact}."
+        )
+
+
+def _makes_a_law(noise: NoiseRequest, number: float | None) -> bool:
+    if number is None:
+        return False
+    try:
+        noise.law_of(number)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _sizes(sheet: BagSheet) -> Iterator[Finding]:
@@ -320,7 +374,9 @@ def _information(sheet: BagSheet) -> Iterator[Finding]:
     if not table.height:
         return
     shares = table["value"] / table["size"] if sheet.request.by_count else table["value"]
-    n_pure = int(((shares == 0) | (shares == 1)).sum())
+    noise = sheet.request.noise
+    # A noisy share of 0 or 1 tells no labels.
+    n_pure = 0 if noise and noise.is_additive else int(((shares == 0) | (shares == 1)).sum())
     if table.height == 1:
         yield Finding(
             "warning",

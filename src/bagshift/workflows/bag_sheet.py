@@ -22,8 +22,9 @@ class BagSheet:
     row_ids : polars.Series of str
         Bag id of every target row, null where blank.
     table : polars.DataFrame
-        Columns ``bag``, ``value`` and, when sizes are declared, ``size``; one row per row of the
-        file of shares, or per distinct entry when shares stand beside the target rows.
+        Columns ``bag``, ``value``, when sizes are declared ``size``, and when there is a column
+        for the noise of each bag ``noise``; one row per row of the file of shares, or per
+        distinct entry when shares stand beside the target rows.
     request : BagRequest
         Where both were found.
     """
@@ -77,6 +78,8 @@ def read_bag_sheet(request: BagRequest, target: NamedTable) -> BagSheet:
     wanted = {"value": request.value_column}
     if request.size_column:
         wanted["size"] = request.size_column
+    if request.noise_column:
+        wanted["noise"] = request.noise_column
     require_columns(table.frame, [bag_column, *wanted.values()], table.name)
     sheet = pl.DataFrame(
         [

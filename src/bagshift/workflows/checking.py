@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bagshift._bags.published import published_counts
 from bagshift.bags import Bags
 from bagshift.columns import as_kinds
 from bagshift.exceptions import BagError, TableError
@@ -80,7 +81,9 @@ def check_files(request: FitRequest) -> CheckReport:
     if not any(finding.level == "error" for finding in findings):
         try:
             bags = make_bags(sheet, *bag_classes(labels, request))
+            published_counts(bags)
         except BagError as error:
+            bags = None
             findings.append(Finding("error", str(error)))
     if bags is not None and not trouble:
         inputs = FitInputs(request, X_target, bags, X_source, labels, columns, findings)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the demonstration ends with: four methods on fresh rows, and a picture."""
+"""What the demonstration ends with: six methods on fresh rows, and a picture."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ from bagshift.workflows.demo_files import DemoFiles
 
 SOURCE_ONLY = "history only (SVM)"
 IC_SVM = "shares only (IC-SVM)"
+ALONE = "shares only (count likelihood)"
 TGPLM = "both (TGPLM)"
+BOTH = "both (count likelihood)"
 CEILING = "true labels (ceiling)"
 N_SHOWN = 12
 
@@ -43,9 +45,10 @@ class DemoResults:
     n_fresh : int
         Number of these rows.
     given_shares, held_out_shares : ndarray of shape (n_bags,)
-        Share of each bag, and what TGPLM predicts for it without having been told.
+        Share of each bag, and what the count-likelihood machine predicts for it without having
+        been told.
     fresh_labels : ndarray of bool, shape (n_fresh,)
-        Which fresh rows TGPLM takes for positive.
+        Which fresh rows it takes for positive.
     """
 
     accuracies: dict[str, float]
@@ -55,8 +58,8 @@ class DemoResults:
     fresh_labels: NDArray[np.bool_]
 
 
-def compare_methods(files: DemoFiles, tgplm: SavedModel, ic_svm: SavedModel) -> DemoResults:
-    """Compare methods on the fresh rows, all on the features of the TGPLM model.
+def compare_methods(files: DemoFiles, models: dict[str, SavedModel]) -> DemoResults:
+    """Compare methods on the fresh rows.
 
     The SVM on history and the ceiling, which is given the true labels that nobody has, are tuned
     by five-fold accuracy on the rows they are trained on.
@@ -65,41 +68,39 @@ def compare_methods(files: DemoFiles, tgplm: SavedModel, ic_svm: SavedModel) -> 
     ----------
     files : DemoFiles
         The example files.
-    tgplm, ic_svm : SavedModel
-        Models fitted on them.
+    models : dict of str to SavedModel
+        Models fitted on them by name, `BOTH` among them.
 
     Returns
     -------
     DemoResults
     """
-    digits = files.digits
+    digits, truth = files.digits, files.digits.y_fresh
     history, bagged, fresh = (
-        _features(tgplm, path) for path in (files.history, files.target, files.fresh)
+        _features(models[BOTH], path) for path in (files.history, files.target, files.fresh)
     )
-    truth = digits.y_fresh
-    is_eight = _are_positive(tgplm, fresh)
-    ic_fresh = _features(ic_svm, files.fresh)
+    is_eight = {name: _are_positive(model, files.fresh) for name, model in models.items()}
     accuracies = {
         SOURCE_ONLY: _tuned_svc(history, digits.y_source).score(fresh, truth),
-        IC_SVM: np.mean(_are_positive(ic_svm, ic_fresh) == truth),
-        TGPLM: np.mean(is_eight == truth),
+        **{name: np.mean(guess == truth) for name, guess in is_eight.items()},
         CEILING: _tuned_svc(bagged, digits.y_bagged).score(fresh, truth),
     }
     bags = Bags.from_arrays(digits.bag_ids, digits.shares)
     scores = bag_cross_val_predict(
-        tgplm.model[-1], bagged, bags, source=(history, digits.y_source)
+        models[BOTH].model[-1], bagged, bags, source=(history, digits.y_source)
     )
     return DemoResults(
         accuracies={name: float(value) for name, value in accuracies.items()},
         n_fresh=len(truth),
         given_shares=bags.positive_shares,
         held_out_shares=predicted_shares(bags, scores > 0),
-        fresh_labels=is_eight,
+        fresh_labels=is_eight[BOTH],
     )
 
 
-def _are_positive(saved: SavedModel, features: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.asarray(saved.model[-1].predict(features) == saved.manifest.positive)
+def _are_positive(saved: SavedModel, path: Path) -> NDArray[np.bool_]:
+    labels = saved.model[-1].predict(_features(saved, path))
+    return np.asarray(labels == saved.manifest.positive)
 
 
 def save_picture(files: DemoFiles, results: DemoResults, path: Path) -> None:
@@ -155,11 +156,11 @@ def demo_picture(files: DemoFiles, results: DemoResults) -> Figure:
     )
     axes["target"].set_title(
         f"Target: digits rotated by {digits.angle:g}°, known by the share of eights in bags of 8."
-        f"\nBelow, what TGPLM takes fresh ones for: {wrong[shown].sum()} of {N_SHOWN} wrong",
+        f"\nBelow, what the model takes fresh ones for: {wrong[shown].sum()} of {N_SHOWN} wrong",
         loc="left",
     )
     two_lines = {name.replace(" (", "\n("): x for name, x in results.accuracies.items()}
-    plot_accuracies(two_lines, axes["accuracies"], highlight=TGPLM.replace(" (", "\n("))
+    plot_accuracies(two_lines, axes["accuracies"], highlight=BOTH.replace(" (", "\n("))
     axes["accuracies"].set_title(
         f"Accuracy on {results.n_fresh} fresh rows (draw {files.seed})", loc="left"
     )

@@ -4,24 +4,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from bagshift.estimators import TGPLM, InverseCalibrationSVM, SourceSVM
+from bagshift.estimators import (
+    TGPLM,
+    CountLikelihoodClassifier,
+    InverseCalibrationSVM,
+    SourceSVM,
+)
 from bagshift.exceptions import TableError
 from bagshift.features import feature_pipeline
 from bagshift.fingerprints import row_fingerprints
+from bagshift.metrics import share_error
 from bagshift.model_selection import BagKFold, path_search
 from bagshift.persistence import Manifest, SavedModel, describe_model
+from bagshift.workflows.count_fit import CountFit, count_fit
 from bagshift.workflows.inputs import FitInputs
 from bagshift.workflows.requests import MachineRequest
 
 MACHINES: dict[str, type[Any]] = {
+    "count-likelihood": CountLikelihoodClassifier,
     "tgplm": TGPLM,
     "ic-svm": InverseCalibrationSVM,
     "svm": SourceSVM,
@@ -46,6 +55,8 @@ class FitOutcome:
         Mean share error on bags that were held out, with these settings; None with one bag.
     share_error : float
         Share error on the bags the model was fitted on.
+    counts : CountFit or None
+        How likely the numbers of held-out bags were; None for methods that are not judged by it.
     """
 
     saved: SavedModel
@@ -53,6 +64,7 @@ class FitOutcome:
     n_settings: int
     held_out_share_error: float | None
     share_error: float
+    counts: CountFit | None
 
 
 def fit_model(
@@ -81,17 +93,19 @@ def fit_model(
     machine = _machine(inputs, request)
     features = feature_pipeline()
     X, source = _encode(inputs, features, machine)
-    fitted, settings, n_settings, held_out = _search(machine, X, inputs, source, request, progress)
-    model = Pipeline([*features.steps, ("machine", fitted)])
-    error = 1.0 - fitted.score(X, inputs.bags)
+    fitted, n_settings, best = _search(machine, X, inputs, source, request, progress)
+    is_positive = np.asarray(fitted.predict(X)) == fitted.positive_class_
     outcome: dict[str, Any] = {
-        "settings": settings,
+        "settings": _settings(fitted, has_source=source is not None),
         "n_settings": n_settings,
-        "held_out_share_error": held_out,
-        "share_error": error,
+        "held_out_share_error": best.get("share_error"),
+        "share_error": share_error(inputs.bags, is_positive),
+        "counts": None,
     }
+    if best and isinstance(fitted, CountLikelihoodClassifier):
+        outcome["counts"] = count_fit(inputs.bags, best["score"])
     saved = SavedModel(
-        model=model,
+        model=Pipeline([*features.steps, ("machine", fitted)]),
         manifest=_manifest(inputs, request, fitted, outcome),
         fitted_rows=row_fingerprints(inputs.X_target),
     )
@@ -129,12 +143,11 @@ def _search(
     source: tuple[Any, Any] | None,
     request: MachineRequest,
     progress: Progress | None,
-) -> tuple[Any, dict[str, Any], int, float | None]:
-    """Return the fitted machine, its settings, how many were compared, held-out share error."""
+) -> tuple[Any, int, dict[str, Any]]:
+    """Return the fitted machine, how many settings were compared, and how the best one did."""
     bags = inputs.bags
     if bags.n_bags < 2:
-        fitted = clone(machine).fit(X, bags, source=source)
-        return fitted, _settings(fitted), 1, None
+        return clone(machine).fit(X, bags, source=source), 1, {}
     found = path_search(
         machine,
         X,
@@ -145,9 +158,7 @@ def _search(
         cv=_folds(bags.n_bags, request.seed),
         progress=progress,
     )
-    best = found.table[found.best_index]
-    fitted = found.best_estimator
-    return fitted, _settings(fitted), len(found.table), float(best["share_error"])
+    return found.best_estimator, len(found.table), found.table[found.best_index]
 
 
 def _folds(n_bags: int, seed: int | None) -> Any:
@@ -157,14 +168,28 @@ def _folds(n_bags: int, seed: int | None) -> Any:
     return BagKFold(min(MOST_FOLDS, n_bags), shuffle=True, random_state=seed)
 
 
-def _settings(machine: Any) -> dict[str, Any]:
-    """Return the settings that were chosen, the kernel's width as a number."""
+def _settings(machine: Any, has_source: bool) -> dict[str, Any]:
+    """Return the settings that were chosen, with what the machine made of words among them."""
     names = ("C", "C_source", "C_target", "coupling", "kernel", "threshold")
     parameters = machine.get_params()
     settings = {name: parameters[name] for name in names if parameters.get(name) is not None}
-    if machine.kernel != "linear":
+    if not has_source and "C" not in settings:
+        del settings["C_source"], settings["coupling"]
+    settings["kernel"] = machine.kernel_.name
+    if machine.kernel_.name != "linear":
         settings["gamma"] = float(machine.kernel_.gamma)
+    if hasattr(machine, "start_"):
+        settings["start"] = machine.start_
     return settings
+
+
+def _precision(machine: Any) -> dict[str, float]:
+    """Return how exactly the problem was solved, by the measure that the solver has."""
+    return {
+        name: float(getattr(machine, f"{name}_"))
+        for name in ("dual_gap", "gradient_norm")
+        if hasattr(machine, f"{name}_")
+    }
 
 
 def _manifest(
@@ -183,11 +208,13 @@ def _manifest(
             "n_bags": bags.n_bags,
             "n_source_rows": 0 if inputs.X_source is None else inputs.X_source.height,
             "ignored_columns": dict(inputs.columns.ignored),
+            "noise": asked.bags.noise.as_dict() if asked.bags.noise else None,
             "search": request.search,
             "seed": request.seed,
             "n_iterations": int(machine.n_iter_),
             "converged": bool(machine.converged_),
-            "dual_gap": float(machine.dual_gap_),
+            **_precision(machine),
             **outcome,
+            "counts": asdict(outcome["counts"]) if outcome["counts"] else None,
         },
     )

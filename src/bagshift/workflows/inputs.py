@@ -11,6 +11,7 @@ import polars as pl
 from bagshift.bags import Bags
 from bagshift.columns import ColumnChoice, NamedTable, as_kinds, choose_columns
 from bagshift.exceptions import BagError, TableError
+from bagshift.noise import NoiseLaw
 from bagshift.tables import read_table, require_columns
 from bagshift.workflows.bag_check import (
     Finding,
@@ -20,6 +21,7 @@ from bagshift.workflows.bag_check import (
 )
 from bagshift.workflows.bag_sheet import BagSheet, read_bag_sheet
 from bagshift.workflows.labels import Labels, class_of, made_up_negative, read_labels
+from bagshift.workflows.noise import NoiseRequest
 from bagshift.workflows.requests import FitRequest
 
 
@@ -212,9 +214,22 @@ def make_bags(sheet: BagSheet, negative: Any = None, positive: Any = None) -> Ba
         None if sheet.request.by_count else values,
         counts=values if sheet.request.by_count else None,
         sizes=sizes,
+        noise=_laws(sheet.request.noise, table),
         negative=negative,
         positive=positive,
     )
+
+
+def _laws(
+    request: NoiseRequest | None, table: pl.DataFrame
+) -> NoiseLaw | dict[str, NoiseLaw | None] | None:
+    """Return one law for all bags, or a law by bag id."""
+    if request is None:
+        return None
+    if request.column is None:
+        return request.law_of()
+    numbers = zip(table["bag"].to_list(), table["noise"].to_list(), strict=True)
+    return {bag: request.law_of(number) for bag, number in numbers}
 
 
 def _check_ignored(request: FitRequest, target: NamedTable, source: NamedTable | None) -> None:
@@ -256,6 +271,7 @@ def _reserved(request: FitRequest) -> dict[str, str]:
         (bags.bag, "bag id"),
         (None if bags.shares else bags.value_column, "count" if bags.by_count else "share"),
         (None if bags.shares else bags.size_column, "bag size"),
+        (None if bags.shares else bags.noise_column, "noise of the share"),
     ):
         if name:
             parts[name] = part

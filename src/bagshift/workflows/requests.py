@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-Method = Literal["tgplm", "ic-svm", "svm"]
+if TYPE_CHECKING:
+    from bagshift.workflows.noise import NoiseRequest
+
+Method = Literal["count-likelihood", "tgplm", "ic-svm", "svm"]
 Search = Literal["none", "quick", "full"]
 OnUnmatched = Literal["raise", "drop"]
 
@@ -32,6 +35,8 @@ class BagRequest:
         Column of bag sizes, when shares speak about more individuals than the rows at hand.
     on_unmatched : {"raise", "drop"}
         Whether ids without partner, blank ids and missing shares are errors or left out.
+    noise : NoiseRequest, optional
+        How shares or counts were changed before they were published.
     """
 
     target: Path
@@ -42,6 +47,7 @@ class BagRequest:
     count_column: str | None = None
     size_column: str | None = None
     on_unmatched: OnUnmatched = "raise"
+    noise: NoiseRequest | None = None
 
     @property
     def value_column(self) -> str:
@@ -52,6 +58,11 @@ class BagRequest:
     def by_count(self) -> bool:
         """Whether that column holds counts."""
         return self.share_column is None
+
+    @property
+    def noise_column(self) -> str | None:
+        """Column that says how much the number of each bag was changed, if there is one."""
+        return self.noise.column if self.noise else None
 
     @property
     def bag_in_shares(self) -> str:
@@ -99,8 +110,8 @@ class MachineRequest:
 
     Attributes
     ----------
-    method : {"tgplm", "ic-svm", "svm"}
-        Coupled machine, bags alone, or history alone.
+    method : {"count-likelihood", "tgplm", "ic-svm", "svm"}
+        Coupled machine by counts or by mean scores, bags alone, or history alone.
     search : {"none", "quick", "full"}
         How hard to look for settings by whole-bag cross-validation.
     parameters : dict
@@ -109,7 +120,7 @@ class MachineRequest:
         Of the random assignment of bags to folds.
     """
 
-    method: Method = "tgplm"
+    method: Method = "count-likelihood"
     search: Search = "quick"
     parameters: dict[str, Any] = field(default_factory=dict)
     seed: int | None = None

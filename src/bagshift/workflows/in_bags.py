@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Predictions for rows of bags with a known share, given that share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from bagshift.bags import Bags
+from bagshift.estimators import predict_proba_in_bags
+from bagshift.exceptions import TableError
+from bagshift.fingerprints import row_fingerprints
+from bagshift.persistence import SavedModel
+from bagshift.workflows.bag_check import Finding, check_bag_sheet, raise_first_error
+from bagshift.workflows.bag_sheet import read_bag_sheet
+from bagshift.workflows.inputs import make_bags
+from bagshift.workflows.prediction import ModelRows
+from bagshift.workflows.requests import BagRequest
+
+LABEL_IN_BAG = "label_in_bag"
+PROBABILITY_IN_BAG = "probability_in_bag_"
+
+
+@dataclass(frozen=True)
+class InBagPredictions:
+    """What is known of rows once the share of their bag is.
+
+    Attributes
+    ----------
+    columns : polars.DataFrame of n_rows
+        ``label_in_bag`` and ``probability_in_bag_<class>`` for each class. Rows in no bag have
+        their plain probability.
+    bags : Bags
+        The bags as read.
+    findings : list of Finding
+        What is worth knowing about the bags.
+    notes : list of str
+        What speaks against the given shares being those of these rows.
+    """
+
+    columns: pl.DataFrame
+    bags: Bags
+    findings: list[Finding]
+    notes: list[str]
+
+
+def predict_in_known_bags(
+    saved: SavedModel, rows: ModelRows, request: BagRequest
+) -> InBagPredictions:
+    """Predict rows of whole bags, given the share of each bag.
+
+    Parameters
+    ----------
+    saved : SavedModel
+        A loaded model.
+    rows : ModelRows
+        Rows in its columns.
+    request : BagRequest
+        Where their bags and shares are.
+
+    Returns
+    -------
+    InBagPredictions
+
+    Raises
+    ------
+    TableError, BagError
+        When the model has no probabilities or the bags cannot be used.
+    """
+    manifest = saved.manifest
+    if not hasattr(saved.model, "predict_proba"):
+        raise TableError(
+            f"The method {manifest.method} has no probabilities, and without them the share of a "
+            "bag says nothing about its rows; fit with another --method."
+        )
+    sheet = read_bag_sheet(request, rows.table)
+    findings = check_bag_sheet(sheet)
+    raise_first_error(findings, drop=request.on_unmatched == "drop")
+    negative = next(label for label in manifest.classes if label != manifest.positive)
+    bags = make_bags(sheet, negative, manifest.positive)
+    probability = predict_proba_in_bags(saved.model, rows.X, bags)
+    labels = [manifest.classes[int(second > 0.5)] for second in probability[:, 1]]
+    columns = [pl.Series(LABEL_IN_BAG, labels)]
+    for k, label in enumerate(manifest.classes):
+        columns.append(pl.Series(f"{PROBABILITY_IN_BAG}{label}", probability[:, k]))
+    return InBagPredictions(pl.DataFrame(columns), bags, findings, _doubts(saved, rows, request))
+
+
+def add_columns(predictions: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
+    """Put the columns of rows in bags behind the plain ones.
+
+    Parameters
+    ----------
+    predictions : polars.DataFrame
+        Of :func:`bagshift.workflows.prediction.predict_rows`.
+    more : polars.DataFrame
+        Of :func:`predict_in_known_bags`.
+
+    Returns
+    -------
+    polars.DataFrame
+
+    Raises
+    ------
+    TableError
+        When both have a column of the same name.
+    """
+    twice = [name for name in more.columns if name in predictions.columns]
+    if twice:
+        raise TableError(f"The result would have two columns {twice[0]!r}; rename the id column.")
+    return predictions.hstack(more)
+
+
+def _doubts(saved: SavedModel, rows: ModelRows, request: BagRequest) -> list[str]:
+    notes = []
+    n_here = int(np.isin(saved.fitted_rows, row_fingerprints(rows.X)).sum())
+    if 0 < n_here < len(saved.fitted_rows) and request.size_column is None:
+        notes.append(
+            f"Only {n_here:,} of the {len(saved.fitted_rows):,} rows that the model was fitted on "
+            "are here; a share speaks of all rows of its bag, so keep bags whole or give their "
+            "sizes with --size-column."
+        )
+    if request.noise is None and saved.manifest.fit.get("noise"):
+        notes.append(
+            "The model was fitted on noisy shares; these are taken as exact. Give --noise if they "
+            "are noisy too."
+        )
+    return notes
