@@ -98,6 +98,15 @@ def test_bags_that_may_have_been_cut_are_mentioned(election: Any, command: Any) 
     assert "Only 24" not in predict(election, command, *sized).words
 
 
+def test_shares_that_would_teach_nothing_are_of_use_here(election: Any, command: Any) -> None:
+    assert election.fit().code == 0
+    election.change(election.results, lambda f: f.with_columns(yes_share=pl.lit(0.5)))
+    outcome = predict(election, command, *by_share(election))
+    assert outcome.code == 0, outcome.words
+    assert outcome.err == ""
+    assert result(election)["probability_in_bag_yes"].sum() == pytest.approx(24)
+
+
 def test_noise_of_the_shares(election: Any, command: Any) -> None:
     law = "gaussian:scale=0.2,unit=shares"
     assert election.fit(noise=law).code == 0

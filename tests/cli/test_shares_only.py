@@ -54,6 +54,17 @@ def test_negative_class_is_named(election: Any, command: Any) -> None:
     assert "holds 'maybe'; the model knows 'no', 'yes'" in evaluate(election, command).words
 
 
+def test_shares_that_fit_the_mirror_image_alike(election: Any) -> None:
+    election.change(election.results, lambda f: f.with_columns(yes_share=pl.lit(0.5)))
+    fitted = fit_shares(election)
+    assert fitted.code == 0, fitted.words
+    lines = fitted.err.strip().splitlines()
+    assert len(lines) == 2
+    assert "All 8 bags have the share 0.5" in lines[0]
+    assert "Warning: the shares fit this model and its mirror image" in lines[1]
+    assert "--source" in lines[1]
+
+
 @pytest.mark.parametrize("positive", [None, "no"])
 def test_negative_class_goes_with_another_positive_one(
     election: Any, positive: str | None

@@ -120,7 +120,9 @@ def _show(
         ]
     )
     if request is not None and found is not None:
-        echo_findings(found.findings, drop=request.on_unmatched == "drop")
+        # Warnings are about what bags can teach, and nothing is learned here.
+        errors = [finding for finding in found.findings if finding.level == "error"]
+        echo_findings(errors, drop=request.on_unmatched == "drop")
         for note in found.notes:
             say_error(f"Warning: {note}")
 
