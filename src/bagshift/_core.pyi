@@ -50,7 +50,6 @@ def solve_coupled(
     tol: float,
     max_iter: int,
 ) -> CoreSolution: ...
-
 def count_posterior(
     *,
     scores: NDArray[np.float64],

@@ -117,7 +117,7 @@ def starts_of(
         )
     if machine.start != "source" or not starts:
         starts["inverse_calibration"] = inverse_calibration_start(
-            problem.target_features, units.counts, units.shares, machine.C_target
+            problem.target_features, units.counts, units.shares, problem.bag_costs
         )
     if not has_source and _is_flat(starts["inverse_calibration"], problem):
         starts["inverse_calibration"] = within_bags_start(
@@ -189,7 +189,7 @@ def source_start(
 
 
 def inverse_calibration_start(
-    features: Any, counts: BagCounts, shares: Floats, cost: float
+    features: Any, counts: BagCounts, shares: Floats, costs: Floats
 ) -> Machines:
     """Return ridge regression of the logits of shares on bag means, as the start of both.
 
@@ -201,8 +201,8 @@ def inverse_calibration_start(
         Gives the bags.
     shares : ndarray of shape (n_bags,)
         Shares of positives in [0, 1]; kept half a row from 0 and 1.
-    cost : float
-        C_target.
+    costs : ndarray of shape (n_bags,)
+        C_target times the weight of each bag.
 
     Returns
     -------
@@ -210,12 +210,12 @@ def inverse_calibration_start(
     """
     sizes = counts.sizes
     clipped = np.clip(shares, 0.5 / (sizes + 1), 1.0 - 0.5 / (sizes + 1))
-    if np.ptp(clipped) <= _SAME:
+    if np.ptp(clipped) <= _SAME or not costs.any():
         level = float(np.average(clipped, weights=sizes))
         return Machines.both(np.zeros(features.shape[1]), float(logit(level)))
-    precision = sizes * clipped * (1.0 - clipped)
+    precision = costs * sizes * clipped * (1.0 - clipped)
     solver = "sparse_cg" if sparse.issparse(features) else "auto"
-    ridge = Ridge(alpha=1.0 / max(cost, 1e-12), solver=solver, max_iter=200)
+    ridge = Ridge(alpha=1.0, solver=solver, max_iter=200)
     ridge.fit(_averages(counts) @ features, logit(clipped), sample_weight=precision)
     return Machines.both(np.asarray(ridge.coef_, dtype=np.float64), float(ridge.intercept_))
 
@@ -299,7 +299,7 @@ def best_end(problem: CoupledLogisticProblem, starts: dict[str, Machines], solve
             ends.append(end)
     ends = [end for end in ends if not _is_hopeless(end, ends, problem)]
     if len(ends) == 1 or problem.counts.n_bags < 2:
-        return ends[0]
+        return replace(ends[0], is_clear=len(ends) == 1)
     fold = _deal(problem, ends[0].result.machines)
     held_out = np.array([_held_out(problem, end.result.machines, fold, solve) for end in ends])
     best = int(held_out.mean(axis=1).round(_DIGITS).argmax())
@@ -337,13 +337,13 @@ def _deal(problem: CoupledLogisticProblem, machines: Machines) -> NDArray[np.int
 def _held_out(
     problem: CoupledLogisticProblem, end: Machines, fold: NDArray[np.intp], solve: Solve
 ) -> Floats:
-    """Return the log-likelihood of every bag under machines that were trained without it."""
+    """Return the weighted log-likelihood of bags under machines trained without them."""
     found = np.empty(problem.counts.n_bags)
     for number in np.unique(fold):
         kept, left = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
         machines = solve(part_of(problem, kept), end, _COMPARED_TOL).machines
         found[left] = _bag_log_likelihood(part_of(problem, left), machines)
-    return found
+    return found * problem.bag_costs / max(float(problem.bag_costs.mean()), 1e-300)
 
 
 def _bag_log_likelihood(problem: CoupledLogisticProblem, machines: Machines) -> Floats:

@@ -87,8 +87,8 @@ class CountLikelihoodClassifier(LogisticMachine):
         Factor on the log loss of each source row.
     C_target : float, default=64.0
         Factor on the log-likelihood of the count of each bag and of each labelled target row.
-        With C_target times the kernel of a row with itself as the prior variance of its score,
-        the machine is the most probable one.
+        Without a source the machine is the most probable one when C_target times the kernel of a
+        row with itself is the prior variance of its score.
     coupling : float, default=1.0
         Strength :math:`\lambda` of the pull between the two machines: 0 leaves them separate,
         ``numpy.inf`` makes them one. Inactive without a source.
@@ -140,7 +140,8 @@ class CountLikelihoodClassifier(LogisticMachine):
     kernel_ : Kernel
         The kernel with its numbers filled in.
     feature_center_, feature_scale_ : ndarray of shape (n_features,)
-        Centre and spread of the columns, where they were standardised.
+        Centre and spread of the columns, where they were standardised and the kernel is not
+        linear; with a linear kernel they are part of ``coef_`` and ``intercept_``.
     start_ : str
         The start whose end was taken: "source", "inverse_calibration", "mirrored", or "zero" when
         all labels are known and there is one minimum.
@@ -269,7 +270,8 @@ class CountLikelihoodClassifier(LogisticMachine):
         ConvergenceWarning
             When ``max_iter`` steps did not reach ``tol``.
         ReversedScoresWarning
-            When, without a source, the bags do not tell a machine from its mirror image.
+            When, without a source and with ``start="auto"``, the bags do not tell a machine from
+            its mirror image.
         """
         validate_parameter_constraints(
             self._parameter_constraints, self.get_params(deep=False), type(self).__name__

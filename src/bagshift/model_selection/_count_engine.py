@@ -275,7 +275,9 @@ class _Starts:
                 tol=max(machine.tol, _LOOSEST_TOL),
                 max_iter=machine.max_iter,
             )
-        return inverse_calibration_start(self.features, units.counts, units.shares, cost)
+        return inverse_calibration_start(
+            self.features, units.counts, units.shares, cost * units.weights
+        )
 
 
 def start_of(machine: CountLikelihoodClassifier, data: TrainingData) -> str:

@@ -21,10 +21,11 @@ class CountLikelihoodCV(InBagPosteriors, BagSearchCV):
     grid : {"quick", "full"}, dict of str to list, or list of such, default="quick"
         Values of the parameters of :class:`~bagshift.CountLikelihoodClassifier` to compare, as
         for ``ParameterGrid``; those not named keep the values given here, or the defaults of the
-        machine. The named grids are in prior variances of a score, C times the mean kernel of a
-        row with itself, which mean the same at any number of rows and scale of features: "quick"
-        has 16, 64 and 256 for `C_target`, 1 and 8 for `C_source`, couplings 0.1, 1 and 10, both
-        starts, and with an RBF kernel three widths; "full" has more of each.
+        machine. The named grids are in prior variances of a score, C times the mean squared
+        length of a row in feature space, which mean the same at any number of rows and scale of
+        features: "quick" has 16, 64 and 256 for `C_target` (four times as much under a noise
+        law), 1 and 8 for `C_source`, couplings 0.1, 1 and 10, both starts, and with an RBF kernel
+        three widths; "full" has more of each.
     cv : splitter, int or iterable of (train, test), default=None
         How bags are held out; None: ``BagKFold(5)`` with a fixed shuffle, and leave-one-bag-out
         below ten bags. A number is that of the folds.

@@ -19,9 +19,10 @@ The count-likelihood machine needs no number of terms. Its loss is a log-likelih
 
 .. math:: v = C\,\cdot\,\overline{\kappa(x, x)},
 
-the mean taken about the centre of the rows for a linear kernel, is the variance that a score has
-before anything was seen: a matter of how far apart the classes are, not of how many rows there
-are. Its grids are in :math:`v`.
+the mean taken about the centre of the rows where the kernel is not RBF (whose rows are near no
+centre), is the variance that a score has before anything was seen: a matter of how far apart the
+classes are, not of how many rows there are. Its grids are in :math:`v`. A bag under a noise law
+says less and needs a larger cost, so there the values for ``C_target`` are four times as large.
 """
 
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ from bagshift.estimators._coupled import CoupledMachine
 from bagshift.estimators._feature_space import standardize
 from bagshift.estimators._training import TrainingData
 from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
-from bagshift.kernels import Kernel
+from bagshift.kernels import Kernel, take_rows
 
 Grid = dict[str, list[Any]]
 Axes = TypeVar("Axes")
@@ -78,6 +79,9 @@ class _CountAxes:
     target_variances: list[float]
     couplings: list[float]
 
+
+_NOISY = 4.0
+_SAMPLE = 500
 
 _COUNT_AXES = {
     "quick": _CountAxes(
@@ -199,14 +203,29 @@ def count_grid(name: str, machine: CountLikelihoodClassifier, given: TrainingDat
     if kernel.name == "rbf":
         scale = clone(machine).set_params(gamma="scale")._kernel(data).gamma
         grid["gamma"] = [width * scale for width in axes.widths]
-    unit = _spread(data) if kernel.name == "linear" else _diagonal_mean(kernel, data)
-    grid["C_target"] = [variance / unit for variance in axes.target_variances]
+    unit = _spread(data) if kernel.name == "linear" else _kernel_spread(kernel, data)
+    less_told = _NOISY if np.any(given.bags.is_noisy) else 1.0
+    grid["C_target"] = [less_told * variance / unit for variance in axes.target_variances]
     if data.n_source:
         grid["C_source"] = [variance / unit for variance in axes.source_variances]
         grid["coupling"] = list(axes.couplings)
         if machine.start == "auto":
             grid["start"] = ["source", "inverse_calibration"]
     return grid
+
+
+def _kernel_spread(kernel: Kernel, data: TrainingData) -> float:
+    """Return the same in the feature space of a kernel, the centre read from a sample of rows."""
+    mean = _diagonal_mean(kernel, data)
+    if kernel.name in ("rbf", "linear"):
+        return mean
+    n_source, n_target = data.n_source, len(data.bags)
+    sampled = np.linspace(0, n_source + n_target - 1, min(_SAMPLE, n_source + n_target))
+    rows = np.unique(sampled.astype(np.intp))
+    block = take_rows(data.X_source, data.X_target, rows)
+    values = block[:, rows] if kernel.name == "precomputed" else kernel(block, block)
+    spread = mean - float(values.mean())
+    return spread if spread > 1e-12 * mean else mean
 
 
 def _spread(data: TrainingData) -> float:

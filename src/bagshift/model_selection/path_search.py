@@ -80,8 +80,8 @@ def path_search(
         `best_params` and `table` hold the resulting C and gamma. "quick" has 3 widths x 2
         `C_source` x 3 `C_target` x 5 couplings (no widths unless the kernel is RBF), "full" about
         ten times as many settings. Grids of CountLikelihoodClassifier are in prior variances of
-        a score, C times the mean diagonal of the kernel, and include its starts. ``{}`` scores
-        the estimator as it is.
+        a score, C times the mean squared length of a row in feature space, and include its
+        starts. ``{}`` scores the estimator as it is.
     fixed : collection of str, default=()
         Parameters that a named grid must not vary; they stay as they are in `estimator`.
     cv : splitter, int or iterable of (train, test), default=None

@@ -102,7 +102,7 @@ class CoupledCoordinates:
         self.size = 2 * n_features + 2
         self.n_features = n_features
         self.shrink = 1.0 / np.sqrt(1.0 + 2.0 * coupling)
-        self.intercept_penalty = 4.0 * coupling * self.shrink**2 if coupling < np.inf else 2.0
+        self.intercept_penalty = 2.0 / (1.0 + 0.5 / coupling) if coupling > 0 else 0.0
 
     def _split(self, v: Floats) -> tuple[Floats, Floats, float, float]:
         q = self.n_features

@@ -16,20 +16,24 @@ target machine stands alone.
 
 The unknowns are scaled as :mod:`bagshift.solvers._coordinates` says.
 
-**Method.** Newton's method in a trust region, each step by conjugate gradients that stop at the
-border or at negative curvature (Steihaug). The Hessian in the scores of a bag is
-:math:`\mathrm{diag}(\sigma(1 - \sigma)) - \mathrm{Cov}(y \mid \text{published})`. The covariance
-is taken as
+**Method.** Newton's method in a trust region (:mod:`bagshift.solvers._trust_region`). The Hessian
+in the scores of a bag is
+:math:`\mathrm{diag}(\sigma(1 - \sigma)) - \mathrm{Cov}(y \mid \text{published})`. With
+:math:`a_j = r_j (1 - r_j)`, the variance :math:`V` of the count given what is published and
+:math:`\rho = V / \sum_l a_l`, the covariance is taken as
 
 .. math::
 
-    \mathrm{Cov}(y \mid \text{published}) \approx \mathrm{diag}(v) - \frac{v v^\top}{\sum_j v_j},
-    \qquad v_j = \frac{r_j (1 - r_j)}{1 - r_j (1 - r_j) / \sum_l r_l (1 - r_l)},
+    \mathrm{Cov}(y \mid \text{published}) \approx \mathrm{diag}(v)
+    - \Bigl(1 - \frac{V}{\sum_l v_l}\Bigr) \frac{v v^\top}{\sum_l v_l}, \qquad
+    v_j = \frac{a_j}{1 - (1 - \rho)\, a_j / \sum_l a_l},
 
-whose rows sum to zero, as they must when the count is known, and whose diagonal is that of the
-covariance to first order. It is exact for pure bags, for bags of one row (where the problem is
-convex and the steps are Newton's own) and for two rows. Products with features dominate the cost:
-one pair of them in every conjugate gradient step, one pair and the likelihood in every other.
+whose sum over all pairs is :math:`V`, as it must be, and whose diagonal is that of the covariance
+to first order. :math:`V = 0` where the count is known; under a noise law it is the derivative of
+:math:`\sum_j r_j` in a common shift of the scores, taken as a central difference. For known
+counts the form is exact in pure bags, bags of one row (where the problem is convex and the steps
+are Newton's own) and bags of two. Products with features dominate the cost: one pair of them in
+every conjugate gradient step, one pair and the likelihood in every other.
 """
 
 from __future__ import annotations
@@ -39,7 +43,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import OptimizeResult, minimize
 from scipy.special import expit
 
 from bagshift.solvers._coordinates import (
@@ -49,6 +52,7 @@ from bagshift.solvers._coordinates import (
     Pull,
     TargetCoordinates,
 )
+from bagshift.solvers._trust_region import minimise
 from bagshift.solvers.count_likelihood import BagCounts, count_posterior
 
 __all__ = [
@@ -60,16 +64,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-# Decrease, relative to the objective, that rounding hides, and how often in a row the region may
-# shrink at such a point before the search ends.
-_ROUNDING = 1e-14
-_MOST_IDLE_STEPS = 3
-# Decrease promised by Newton's step, relative to the objective, that is not worth a search.
-_NOTHING = 1e-12
-# Beyond rounding: the part of the gradient that a step must take away, and the part that solving
-# for the step may leave.
-_SLOWEST = 0.9
-_STEP_TOLERANCE = 1e-3
+# Shift of the scores that the variance of a count is read from.
+_SHIFT = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,42 +188,14 @@ def solve_coupled_logistic(
     coordinates = _coordinates(problem)
     objective = _Objective(problem, coordinates)
     initial = coordinates.encode(start) if start is not None else np.zeros(coordinates.size)
-    monitor = _Monitor(objective, tol)
-    point, n_iter = objective.at(initial), 0
-    is_done = monitor.is_stationary(initial)
-    if not is_done:
-        found = _minimize(objective, monitor, initial, max_iter)
-        point, n_iter = objective.at(found.x), int(found.nit)
-        # Status 2: the next step would gain less than rounding.
-        is_done = monitor.is_done or found.status == 2
-        if is_done:
-            point, n_more = _refine(objective, monitor, point, max_iter - n_iter)
-            n_iter += n_more
+    end = minimise(objective, initial, tol=tol, max_iter=max_iter)
+    point = objective.at(end.v)
     return CoupledLogisticResult(
-        machines=coordinates.decode(point.v),
+        machines=coordinates.decode(end.v),
         objective=point.value,
         gradient_norm=float(np.linalg.norm(point.gradient)),
-        n_iter=n_iter,
-        converged=is_done or monitor.is_stationary(point.v),
-    )
-
-
-def _minimize(
-    objective: _Objective, monitor: _Monitor, initial: Floats, max_iter: int
-) -> OptimizeResult:
-    return minimize(
-        objective.value_and_gradient,
-        initial,
-        jac=True,
-        hessp=objective.hessian_product,
-        method="trust-ncg",
-        callback=monitor,
-        options={
-            "gtol": 0.0,
-            "maxiter": max_iter,
-            "initial_trust_radius": min(max(1.0, 0.1 * float(np.linalg.norm(initial))), 1e8),
-            "max_trust_radius": 1e9,
-        },
+        n_iter=end.n_iter,
+        converged=end.converged,
     )
 
 
@@ -235,43 +203,6 @@ def _coordinates(problem: CoupledLogisticProblem) -> Coordinates:
     if problem.n_source == 0:
         return TargetCoordinates(problem.n_features)
     return CoupledCoordinates(problem.n_features, problem.coupling)
-
-
-def _refine(
-    objective: _Objective, monitor: _Monitor, point: _Point, max_steps: int
-) -> tuple[_Point, int]:
-    """Go on where rounding hides the decrease of the objective, as long as the gradient shrinks.
-
-    Near a minimum the objective fixes the point to the root of the precision only, the gradient
-    to the precision itself.
-    """
-    for n_steps in range(max_steps):
-        if monitor.is_stationary(point.v):
-            return point, n_steps
-        following = objective.at(point.v + _newton_step(objective, point))
-        rise = following.value - point.value
-        shrinks = np.linalg.norm(following.gradient) < _SLOWEST * np.linalg.norm(point.gradient)
-        if not shrinks or rise > _ROUNDING * abs(point.value):
-            return point, n_steps
-        point = following
-    return point, max(max_steps, 0)
-
-
-def _newton_step(objective: _Objective, point: _Point) -> Floats:
-    """Solve for Newton's step by conjugate gradients, up to the first negative curvature."""
-    step, residual = np.zeros_like(point.v), -point.gradient
-    direction, square = residual, float(residual @ residual)
-    goal = _STEP_TOLERANCE**2 * square
-    for _ in range(len(step)):
-        bent = objective.hessian_product(point.v, direction)
-        curvature = float(direction @ bent)
-        if square <= goal or curvature <= 0.0:
-            break
-        length = square / curvature
-        step, residual = step + length * direction, residual - length * bent
-        last, square = square, float(residual @ residual)
-        direction = residual + square / last * direction
-    return step
 
 
 # Objective --------------------------------------------------------------------------------
@@ -302,6 +233,9 @@ class _Objective:
         counts = self.problem.counts
         self._bag = np.repeat(np.arange(counts.n_bags), counts.sizes)
         self._row_costs = self.problem.bag_costs[self._bag]
+        self._noisy = np.flatnonzero(np.diff(counts.weight_starts) > 1)
+        self._noisy_rows = counts.rows_of(self._noisy)
+        self._noisy_counts = counts.take(self._noisy)
         # Made once: turning a sparse matrix costs as much as a product with it.
         has_source = self.problem.n_source > 0
         self._source_columns = self.problem.source_features.T if has_source else None
@@ -314,10 +248,6 @@ class _Objective:
         point = self._evaluate(v.copy())
         self._last = [point, *self._last[:1]]
         return point
-
-    def value_and_gradient(self, v: Floats) -> tuple[float, Floats]:
-        point = self.at(v)
-        return point.value, point.gradient
 
     def hessian_product(self, v: Floats, direction: Floats) -> Floats:
         point = self.at(v)
@@ -339,7 +269,9 @@ class _Objective:
             -problem.source_costs * problem.source_signs * doubt,
             self._row_costs * (chance - posterior.probability),
         )
-        variance, weight = self._label_covariance(posterior.variance)
+        variance, weight = self._label_covariance(
+            posterior.variance, self._count_variance(target_scores)
+        )
         return _Point(
             v=v,
             value=float(
@@ -354,11 +286,31 @@ class _Objective:
             bag_weight=weight,
         )
 
-    def _label_covariance(self, marginal: Floats) -> tuple[Floats, Floats]:
-        """Return v of the module's head, and the cost of a bag over the sum of its v."""
+    def _count_variance(self, scores: Floats) -> Floats:
+        """Return the variance of the count of every bag given what is published; (n_bags,)."""
+        variance = np.zeros(self.problem.counts.n_bags)
+        if len(self._noisy):
+            shifted = [
+                count_posterior(
+                    scores[self._noisy_rows] + shift,
+                    self._noisy_counts,
+                    n_threads=self.problem.n_threads,
+                ).probability
+                for shift in (_SHIFT, -_SHIFT)
+            ]
+            slope = (shifted[0] - shifted[1]) / (2.0 * _SHIFT)
+            variance[self._noisy] = np.add.reduceat(slope, self._noisy_counts.starts[:-1])
+        return np.maximum(variance, 0.0)
+
+    def _label_covariance(self, marginal: Floats, count_variance: Floats) -> tuple[Floats, Floats]:
+        """Return v of the module's head, and the factor of its outer product times the cost."""
         total = _nothing_as_one(self._sum_by_bag(marginal))
-        variance = marginal / np.maximum(1.0 - marginal / total[self._bag], 0.5)
-        return variance, self.problem.bag_costs / _nothing_as_one(self._sum_by_bag(variance))
+        known = 1.0 - np.minimum(count_variance / total, 1.0)
+        part = known[self._bag] * marginal / total[self._bag]
+        variance = marginal / np.maximum(1.0 - part, 0.5)
+        total = _nothing_as_one(self._sum_by_bag(variance))
+        known = 1.0 - np.minimum(count_variance / total, 1.0)
+        return variance, self.problem.bag_costs * known / total
 
     def _scores(self, v: Floats) -> tuple[Floats, Floats]:
         machines, problem = self.coordinates.decode(v), self.problem
@@ -386,37 +338,3 @@ class _Objective:
 def _nothing_as_one(totals: Floats) -> Floats:
     """Make divisors of sums over bags; a bag without variance is divided by one."""
     return np.where(totals > 1e-100, totals, 1.0)
-
-
-@dataclass(eq=False)
-class _Monitor:
-    """Ends the search when the gradient is small or rounding leaves nothing to gain."""
-
-    objective: _Objective
-    tol: float
-    is_done: bool = False
-    _value: float = np.inf
-    _n_idle: int = 0
-
-    def __call__(self, intermediate_result: OptimizeResult) -> None:
-        value = float(intermediate_result.fun)
-        is_idle = self._value - value <= _ROUNDING * abs(value)
-        self._n_idle = self._n_idle + 1 if is_idle else 0
-        self._value = value
-        if self._n_idle > _MOST_IDLE_STEPS:
-            self._n_idle = 0
-            self.is_done = self._has_nothing_to_gain(intermediate_result.x)
-        if self.is_done or self.is_stationary(intermediate_result.x):
-            self.is_done = True
-            raise StopIteration
-
-    def _has_nothing_to_gain(self, v: Floats) -> bool:
-        """Tell rounding from a region that is still too large for a step to succeed."""
-        point = self.objective.at(v)
-        promise = -0.5 * float(point.gradient @ _newton_step(self.objective, point))
-        return promise <= _NOTHING * abs(point.value)
-
-    def is_stationary(self, v: Floats) -> bool:
-        """Tell whether the gradient is small against the weights it must balance."""
-        gradient = self.objective.at(v).gradient
-        return bool(np.linalg.norm(gradient) <= self.tol * max(float(np.linalg.norm(v)), 1e-3))
