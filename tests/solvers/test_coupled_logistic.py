@@ -376,3 +376,41 @@ def test_a_region_that_starts_far_too_large_is_no_convergence():
     np.testing.assert_allclose(
         1e5 * found.machines.target_weights, expected.machines.target_weights, rtol=1e-4
     )
+
+
+# Noise laws -------------------------------------------------------------------------------
+
+
+def with_law(problem, weights):
+    """Publish every count under one law: log weights at distances 0, 1, ... from the count."""
+    counts = problem.counts
+    around = np.concatenate([weights[:0:-1], weights])
+    return replace(
+        problem,
+        counts=BagCounts(
+            starts=counts.starts,
+            first_counts=counts.first_counts - len(weights) + 1,
+            weight_starts=len(around) * np.arange(counts.n_bags + 1),
+            log_weights=np.tile(around, counts.n_bags),
+        ),
+    )
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
+def test_curvature_in_the_intercept_is_exact_under_a_law(scale):
+    problem = with_law(make_problem(with_source=False), -np.arange(30) / scale)
+    objective, v = objective_at_random(problem)
+    axis = np.eye(len(v))[-1]
+    step = 1e-5
+    slopes = [objective.at(v + sign * step * axis).gradient[-1] for sign in (1, -1)]
+    expected = (slopes[0] - slopes[1]) / (2 * step)
+    found = objective.hessian_product(v, axis)[-1]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.0, 10.0, 100.0])
+def test_noise_does_not_slow_the_solver(scale):
+    problem = with_law(make_problem(sizes=np.full(40, 8)), -np.arange(60) / scale)
+    result = solve_coupled_logistic(problem, tol=1e-6)
+    assert result.converged
+    assert result.n_iter <= 40
