@@ -113,7 +113,11 @@ def test_one_standard_error_takes_the_more_regular_machine(domains):
 
 
 def test_default_number_of_folds(domains):
-    assert fitted(domains, {"C_target": [1.0]}, cv=None).n_splits_ == 5
+    assert fitted(domains, {"C_target": [1.0]}, cv=None).n_splits_ == 10  # 14 bags
+    rows = np.repeat(np.arange(30), 2)
+    bags = Bags.from_arrays(rows, counts={k: k % 3 for k in range(30)})
+    search = CountLikelihoodCV({"C_target": [1.0]}, kernel="linear")
+    assert search.fit(np.arange(60.0)[:, None] % 7, bags).n_splits_ == 5
 
 
 def test_works_on_sparse_rows_and_in_a_pipeline(domains):

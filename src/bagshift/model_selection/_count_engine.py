@@ -50,7 +50,7 @@ _SPACE = (
 )
 # Settings are compared on scores that need not be exact; the machine chosen is.
 _LOOSEST_TOL = 1e-2
-_N_FOLDS, _FEW_BAGS = 5, 10
+_FEW_BAGS, _MANY_BAGS = 10, 30
 _MOST_LANDMARKS = 300
 _SMALLEST_DIRECTION = 1e-5
 
@@ -93,8 +93,10 @@ class CountEngine:
         return count_grid(name, machine, given)
 
     def default_cv(self, bags: Bags) -> Any:
-        """Return five folds: a likelihood is smooth, so more of them tell little more."""
-        return LeaveOneBagOut() if bags.n_bags < _FEW_BAGS else shuffled_folds(_N_FOLDS)
+        """Return five folds, ten where bags are few; a likelihood is smooth and needs no more."""
+        if bags.n_bags < _FEW_BAGS:
+            return LeaveOneBagOut()
+        return shuffled_folds(10 if bags.n_bags < _MANY_BAGS else 5)
 
     def require_memory(self, machines: list[Any], given: TrainingData, n_running: int) -> None:
         """Refuse features that do not fit with a part of them for every running fold."""

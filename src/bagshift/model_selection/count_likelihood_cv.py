@@ -27,8 +27,8 @@ class CountLikelihoodCV(InBagPosteriors, BagSearchCV):
         law), 1 and 8 for `C_source`, couplings 0.1, 1 and 10, both starts, and with an RBF kernel
         three widths; "full" has more of each.
     cv : splitter, int or iterable of (train, test), default=None
-        How bags are held out; None: ``BagKFold(5)`` with a fixed shuffle, and leave-one-bag-out
-        below ten bags. A number is that of the folds.
+        How bags are held out; None: ``BagKFold(5)`` with a fixed shuffle, ten folds below thirty
+        bags, and leave-one-bag-out below ten. A number is that of the folds.
     one_standard_error : bool, default=False
         Take the most regular machine among those whose score is within one standard error of
         the best: that with the smallest `C_target`, then the largest coupling, the smallest

@@ -86,8 +86,8 @@ def path_search(
         Parameters that a named grid must not vary; they stay as they are in `estimator`.
     cv : splitter, int or iterable of (train, test), default=None
         How bags are held out; None: ``BagKFold(10)`` with a fixed shuffle, repeated three times
-        below thirty bags (for CountLikelihoodClassifier ``BagKFold(5)``, not repeated), and
-        leave-one-bag-out below ten. A number is that of the folds. Rows
+        below thirty bags (for CountLikelihoodClassifier ten folds, and five from thirty bags on),
+        and leave-one-bag-out below ten. A number is that of the folds. Rows
         in no bag (source rows too) must be in every training set.
     one_standard_error : bool, default=False
         Take the most regular machine among those whose score is within one standard error of
