@@ -6,7 +6,7 @@ Sorting the labels would be a guess: "Yes" sorts before "no". Only {0, 1}, {-1, 
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,21 @@ from bagshift.exceptions import BagError, BagWarning, PositiveClassWarning, name
 _SELF_EXPLAINING = ({0, 1}, {-1, 1})
 _CLEAR_DISTANCE = 0.25
 _CLEAR_RATIO = 4.0
+
+
+def explain_themselves(labels: Iterable[Any]) -> bool:
+    """Tell whether nobody has to say which of two labels is the positive one.
+
+    Parameters
+    ----------
+    labels : iterable of two labels
+
+    Returns
+    -------
+    bool
+        True for 0 and 1, -1 and 1, False and True.
+    """
+    return set(labels) in _SELF_EXPLAINING
 
 
 def resolve_classes(source_labels: ArrayLike | None, bags: Bags | None) -> NDArray[Any]:
@@ -239,7 +254,7 @@ def _order(labels: list[Any], bags: Bags, where: str) -> NDArray[Any]:
                 f"{argument}={declared!r} is not among {where}, {name_some(labels)}: declare one "
                 "of these."
             )
-    is_explained = set(labels) in _SELF_EXPLAINING or not bags.n_bags
+    is_explained = explain_themselves(labels) or not bags.n_bags
     if bags.positive is not None:
         last = labels.index(bags.positive)
     elif bags.negative is not None:

@@ -89,6 +89,10 @@ def noise_counts(
     >>> noise_counts(bags, 1.0).noise
     array([GeometricNoise(epsilon=1.0), GeometricNoise(epsilon=1.0)], dtype=object)
     """
+    if not isinstance(bags, Bags):
+        raise TypeError(
+            f"bags must be a Bags, got {type(bags).__name__}; make one with Bags.from_arrays."
+        )
     if seed is not None and not testing:
         raise ValueError(
             "seed makes the noise removable by whoever knows it: leave it out for a release, or "

@@ -212,3 +212,33 @@ def test_percentages_are_recognised_through_noise():
 )
 def test_what_is_no_law(noise, says):
     assert says in refusal(IDS, SHARES, noise=noise)
+
+
+# Numbers that cannot be meant ---------------------------------------------------------------
+
+TEN_BAGS = np.repeat(np.arange(10), 50)
+
+
+def test_percentages_are_seen_through_a_law_in_percent_points():
+    percents = {k: 30.0 + 3 * k for k in range(10)}
+    with pytest.raises(BagError, match="looks like 0-100"):
+        Bags.from_arrays(TEN_BAGS, percents, noise=LaplaceNoise(10, unit="shares"))
+
+
+def test_shares_given_as_counts_are_seen_through_a_law():
+    shares = {k: 0.3 + 0.03 * k for k in range(10)}
+    with pytest.raises(BagError, match="counts look like shares"):
+        Bags.from_arrays(TEN_BAGS, counts=shares, noise=LaplaceNoise(1.0, unit="counts"))
+
+
+@pytest.mark.parametrize("by", ["shares", "counts"])
+def test_numbers_that_the_law_cannot_explain_are_refused(by):
+    size = 50 if by == "counts" else 1
+    numbers = dict.fromkeys(range(10), 0.4 * size) | {3: 7.0 * size}
+    with pytest.raises(BagError, match="published number of bag 3 lies more than 50 scales"):
+        Bags.from_arrays(TEN_BAGS, **{by: numbers}, noise=LaplaceNoise(0.01, unit="shares"))
+
+
+def test_a_bag_without_a_law_is_asked_for_one():
+    with pytest.raises(BagError, match="exactly one law, or None, per bag"):
+        Bags.from_arrays(["a", "b"], {"a": 0, "b": 1}, noise={"a": None})

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from bagshift import (
     Bags,
     CountLikelihoodClassifier,
+    CountLikelihoodCV,
     KernelMemoryError,
     stack_domains,
 )
@@ -255,3 +256,41 @@ def test_features_that_do_not_fit_are_refused(monkeypatch):
     with pytest.raises(KernelMemoryError, match="lower n_landmarks"):
         machine(kernel="rbf").fit(wide, many)
     assert machine().fit(wide, many).converged_
+
+
+# Input that is not what it seems -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("column", ["year", "constant"])
+def test_a_column_far_from_the_others_does_not_drown_them(column):
+    rng = np.random.default_rng(0)
+    labels = rng.random(160) < np.repeat(rng.uniform(0.2, 0.8, 20), 8)
+    X = rng.normal(size=(160, 3)) + 1.5 * labels[:, None]
+    ids = np.repeat(np.arange(20), 8)
+    bags = Bags.from_arrays(ids, counts={k: int(labels[ids == k].sum()) for k in range(20)})
+    far = 2020.0 + (rng.integers(0, 5, 160) if column == "year" else np.zeros(160))
+    machine = CountLikelihoodClassifier().fit(np.column_stack([X, far]), bags)
+    assert machine.score(np.column_stack([X, far]), labels.astype(int)) > 0.85
+
+
+def test_labels_of_one_class_are_refused():
+    labels = Bags.unlabelled(4).with_labels([1, None, 1, None])
+    with pytest.raises(ValueError, match="one class"):
+        CountLikelihoodClassifier().fit(np.arange(4.0)[:, None], labels)
+
+
+def test_a_search_asks_before_it_begins():
+    bags = Bags.from_arrays(np.repeat(np.arange(10), 2), counts={k: k % 3 for k in range(10)})
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    began = []
+    search = CountLikelihoodCV(start="source", cv=5, progress=lambda *done: began.append(done))
+    with pytest.raises(ValueError, match="needs labelled history"):
+        search.fit(X, bags)
+    with pytest.raises(ValueError, match="precomputed kernel needs one column"):
+        CountLikelihoodCV({"kernel": ["rbf", "precomputed"]}, cv=5).fit(X, bags)
+    assert not began
+
+
+def test_shares_in_place_of_bags_get_a_sentence():
+    with pytest.raises(ValueError, match=r"Bags\.from_arrays"):
+        CountLikelihoodClassifier().fit(np.arange(4.0)[:, None], {"a": 0.5})

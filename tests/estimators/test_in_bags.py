@@ -315,3 +315,13 @@ def test_mean_count_log_likelihood_weighs_bags():
     a = np.log(p[0] * (1 - p[1]) + p[1] * (1 - p[0]))
     b = np.log(p[2] * p[3])
     assert mean_count_log_likelihood(machine, X, bags) == pytest.approx((3 * a + b) / 4)
+
+
+def test_foreign_models_are_asked_which_class_the_shares_are_of():
+    X, ids = np.arange(8.0)[:, None], ["a", "b"] * 4
+    model = LogisticRegression().fit(X, np.repeat(["no", "yes"], 4))
+    counts = {"a": 2, "b": 2}
+    with pytest.raises(BagError, match="which of 'no' and 'yes' the shares are of"):
+        predict_in_bags(model, X, Bags.from_arrays(ids, counts=counts))
+    said = Bags.from_arrays(ids, counts=counts, positive="yes")
+    assert set(predict_in_bags(model, X, said)) == {"no", "yes"}

@@ -125,3 +125,13 @@ def test_default_score_agrees_with_the_hard_criterion(domains):
     machine = InverseCalibrationSVM().fit(domains.X, domains.bags)
     expected = 1 + neg_share_error(machine, domains.X, domains.bags)
     assert machine.score(domains.X, domains.bags) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("scorer", [neg_share_error, count_log_likelihood])
+def test_rows_and_bags_of_different_length_are_refused(scorer):
+    X = np.array([[-1.0], [1.0], [2.0], [-2.0]])
+    bags = Bags.from_arrays(["a", "a", "b", "b"], counts={"a": 1, "b": 1})
+    machine = TGPLM(kernel="linear").fit(X, np.array([0, 1, 1, 0]))
+    for rows, some in ((X, bags[2:]), (X[2:], bags)):
+        with pytest.raises(ValueError, match="rows but the bags describe"):
+            scorer(machine, rows, some)

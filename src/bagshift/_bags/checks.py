@@ -21,6 +21,8 @@ from bagshift.noise import GeometricNoise
 _ROUNDING = 1e-6
 _MOST_SCALES = 10
 """Noise that moves a number by more scales than this is as good as impossible (e^-10)."""
+_IMPOSSIBLE_SCALES = 50
+_ENOUGH_BAGS = 5
 _NOISE_ADVICE = "pass noise= with its law if noise was added"
 _WHOLE_TOTAL = {"sum", "all", "overall", "everything"}
 _TOTAL_WORDS = {"total", "totals", "subtotal", "subtotals"}
@@ -69,6 +71,8 @@ def check_matched(
         advice = near_miss_advice(column, rows) or (
             'correct the ids, or pass on_unmatched="drop" to leave such bags out'
             if name in ("shares", "counts")
+            else "give exactly one law, or None, per bag"
+            if name == "noise"
             else "give exactly one number per bag"
         )
         raise BagError(f"{name} has {' and '.join(lacks)}: {advice}.")
@@ -118,7 +122,10 @@ def check_shares(numbers: FloatArray, ids: Ids, noise: Laws, sizes: FloatArray) 
     _check_finite(numbers, "shares", ids)
     outside = (numbers < -_ROUNDING) | (numbers > 1 + _ROUNDING)
     if outside.any() and _looks_like_percent(numbers):
-        unexplained = 1 + _ROUNDING + _MOST_SCALES * scales_in_shares(noise, sizes) < numbers.T
+        scales = scales_in_shares(noise, sizes)
+        # Noise that wide would have made half of the shares negative.
+        drowned = (scales >= 1) & (len(ids) >= _ENOUGH_BAGS)
+        unexplained = (1 + _ROUNDING + _MOST_SCALES * scales < numbers.T) | drowned
         if unexplained.any():
             where = _where(numbers, outside, ids)
             raise BagError(f"shares looks like 0-100 in {where}: divide by 100.")
@@ -139,7 +146,21 @@ def check_shares(numbers: FloatArray, ids: Ids, noise: Laws, sizes: FloatArray) 
             "pass one share per bag, that of the positive class",
         )
         numbers = numbers[:, 1]
+    _check_possible(numbers, sizes, noise, ids)
     return np.where(noisy, numbers, np.clip(numbers, 0.0, 1.0))
+
+
+def _check_possible(shares: FloatArray, sizes: FloatArray, noise: Laws, ids: Ids) -> None:
+    """Refuse published numbers that no true one explains under the law of the bag."""
+    distance = np.maximum(-shares, shares - 1.0)
+    scales = scales_in_shares(noise, sizes)
+    far = is_additive(noise) & (distance > _IMPOSSIBLE_SCALES * scales + _ROUNDING)
+    if far.any():
+        raise BagError(
+            f"the published number of {name_bags(np.asarray(ids, dtype=object)[far])} lies more "
+            f"than {_IMPOSSIBLE_SCALES} scales of its noise outside of what is possible: correct "
+            "the number, or the law in noise=."
+        )
 
 
 def _looks_like_percent(numbers: FloatArray) -> bool:
@@ -200,6 +221,10 @@ def check_counts(
         "correct them, declare sizes= if a bag has more individuals than rows, or "
         f"{_NOISE_ADVICE}",
     )
+    is_fraction = (numbers != np.rint(numbers)) & (sizes > 1)
+    if noisy.all() and is_fraction.any() and numbers.min() >= 0 and numbers.max() <= 1:
+        raise BagError("counts look like shares: all lie from 0 to 1; pass them as shares=.")
+    _check_possible(numbers / sizes, sizes, noise, ids)
     return numbers / sizes, sizes
 
 

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bagshift.bags import Bags
 from bagshift.exceptions import BagError
+from bagshift.labels import explain_themselves
 from bagshift.metrics import share_error
 
 Floats = NDArray[np.float64]
@@ -215,13 +216,19 @@ def is_flipped(estimator: Any, bags: Bags) -> bool:
     Raises
     ------
     BagError
-        When the declared class is none of the estimator's.
+        When the declared class is none of the estimator's, or neither says which class is meant.
     """
     if not hasattr(estimator, "classes_"):
         return False
-    first, second = estimator.classes_
+    first, second = np.asarray(estimator.classes_).tolist()
     if bags.positive is None and bags.negative is None:
-        return bool(getattr(last_step(estimator), "positive_class_", second) == first)
+        machine = last_step(estimator)
+        if not hasattr(machine, "positive_class_") and not explain_themselves((first, second)):
+            raise BagError(
+                f"It is not said which of {first!r} and {second!r} the shares are of: pass "
+                "positive= to Bags.from_arrays."
+            )
+        return bool(getattr(machine, "positive_class_", second) == first)
     for declared in (bags.positive, bags.negative):
         if declared is not None and declared not in (first, second):
             raise BagError(

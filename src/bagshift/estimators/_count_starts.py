@@ -95,16 +95,9 @@ def starts_of(
     Returns
     -------
     dict of str to Machines
-
-    Raises
-    ------
-    ValueError
-        When the start needs a source and there is none.
     """
     if units.is_labelled:
         return {"zero": Machines.both(np.zeros(problem.n_features), 0.0)}
-    if machine.start == "source" and problem.n_source == 0:
-        raise ValueError('start="source" needs labelled history; give it as source=.')
     starts = {}
     has_source = problem.n_source > 0 and machine.C_source > 0
     if has_source and machine.start != "inverse_calibration":

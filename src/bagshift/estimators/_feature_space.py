@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 
 # One column whose spread is this many times that of the middle one would drown the others.
 _UNEVEN = 100.0
+# Columns that lie so many variances apart, by their centres, would drown what varies in them.
+_APART = 9.0
 # Products of larger features leave the range of numbers.
 _LARGEST = 1e100
 _TOO_LARGE = "Some features are so large that their squares are not finite; scale them."
@@ -49,7 +51,8 @@ def column_scale(data: TrainingData, rule: bool | str) -> ColumnScale | None:
     rule : {True, False, "auto"}
         "auto" standardises dense rows where the largest standard deviation of a column is more
         than a hundred times the middle one: then one column decides every distance by its unit
-        alone.
+        alone. Likewise where the columns' centres differ by more than three standard
+        deviations: then the width of an RBF kernel sees the centres only.
 
     Returns
     -------
@@ -72,7 +75,8 @@ def column_scale(data: TrainingData, rule: bool | str) -> ColumnScale | None:
         raise ValueError(_TOO_LARGE)
     spread = np.sqrt(variance)
     varies = spread > 1e-12 * np.abs(center)
-    if rule == "auto" and not _is_uneven(spread[varies]):
+    is_apart = np.var(center) > _APART * np.mean(variance)
+    if rule == "auto" and not is_apart and not _is_uneven(spread[varies]):
         return None
     return ColumnScale(np.asarray(center), np.where(varies, spread, 1.0))
 

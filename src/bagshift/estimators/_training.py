@@ -7,6 +7,7 @@ features) or a labelled target row. Everything after this module sees units only
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -164,6 +165,11 @@ def read_training(
                 "Bags.from_arrays(weights=...) and source rows theirs in source=(X, y, weight)."
             )
         return _read_domains(estimator, X, y, source)
+    if isinstance(y, Mapping):
+        raise ValueError(
+            "y is a mapping; make bags of the rows' ids and their shares first: "
+            "Bags.from_arrays(bag_ids, shares)."
+        )
     if source is not None:
         raise ValueError(
             "Plain labels together with source= are ambiguous; put known target labels into "

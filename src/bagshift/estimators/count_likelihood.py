@@ -62,7 +62,7 @@ from bagshift.estimators._feature_space import (
 )
 from bagshift.estimators._kernel_machine import KernelMachine
 from bagshift.estimators._logistic_machine import LogisticMachine
-from bagshift.estimators._training import TrainingData, read_training
+from bagshift.estimators._training import TrainingData, check_kernel_matrix, read_training
 from bagshift.kernels import Kernel
 from bagshift.solvers.coupled_logistic import (
     CoupledLogisticProblem,
@@ -105,7 +105,8 @@ class CountLikelihoodClassifier(LogisticMachine):
     standardize : {"auto", True, False}, default="auto"
         Whether to centre and scale the columns of both domains together. "auto" does so for dense
         rows when the largest standard deviation of a column is more than a hundred times the
-        middle one; sparse rows and precomputed kernels are never standardised.
+        middle one, or the centres of the columns lie far apart; sparse rows and precomputed
+        kernels are never standardised.
     n_landmarks : int or None, default=1000
         Rows that span the features of a kernel other than "linear", half of them drawn from each
         domain (Nyström). With as many landmarks as rows the kernel is exact; None takes all.
@@ -290,14 +291,20 @@ class CountLikelihoodClassifier(LogisticMachine):
     # Training -----------------------------------------------------------------------------
 
     def _check_learnable(self, data: TrainingData) -> None:
-        if data.n_target_units:
-            return
-        if data.n_source:
+        """Refuse data that this machine cannot learn from; a search asks before it begins."""
+        if self.kernel == "precomputed":
+            check_kernel_matrix(data.X_source, data.X_target)
+        if self.start == "source" and data.n_source == 0 and data.bags.n_bags:
+            raise ValueError('start="source" needs labelled history; give it as source=.')
+        if not data.n_target_units and data.n_source:
             raise ValueError(
                 f"{type(self).__name__} needs bags or labelled rows of the target beside the "
                 "source; to learn from the source alone, fit it to the source as plain labels."
             )
-        raise ValueError("There is nothing to learn from: no row is in a bag or has a label.")
+        if not data.n_target_units:
+            raise ValueError("There is nothing to learn from: no row is in a bag or has a label.")
+        if not data.n_source and not data.bags.n_bags and len(set(data.labelled_signs)) < 2:
+            raise ValueError("The labels hold one class; two classes are needed to learn from.")
 
     def _column_scale(self, data: TrainingData) -> ColumnScale | None:
         if self.kernel == "precomputed":

@@ -144,6 +144,8 @@ class CountEngine:
         KernelMemoryError
             When the features would not fit into memory.
         """
+        for machine in machines:
+            machine._check_learnable(given)
         units = count_units(given)
         blocks = group(range(len(machines)), lambda i: parameters(machines[i], _SPACE))
         advance = counter(progress, len(blocks) * len(folds))

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
 from bagshift.bags import Bags
 from bagshift.estimators._base import is_flipped, is_positive, log_odds
@@ -136,7 +137,7 @@ def count_log_likelihood(estimator: Any, X: Any, y: Bags) -> float:
     BagError
         If a bag was cut or no row is in a bag.
     """
-    rows = _rows_to_score(y)
+    rows = _rows_to_score(X, y)
     return mean_count_log_likelihood(estimator, _safe_indexing(X, rows), y[rows])
 
 
@@ -219,13 +220,15 @@ def bag_errors_of(
     )
 
 
-def _rows_to_score(y: Any) -> NDArray[np.int64]:
+def _rows_to_score(X: Any, y: Any) -> NDArray[np.int64]:
     """Return the rows in bags, after a look at whether `y` is fit for scoring."""
     if not isinstance(y, Bags):
         raise TypeError(
             f"a bag scorer needs y to be a Bags, got {type(y).__name__}; make one with "
             "Bags.from_arrays."
         )
+    if _num_samples(X) != len(y):
+        raise ValueError(f"X has {_num_samples(X)} rows but the bags describe {len(y)} rows.")
     y.check_whole()
     rows = y.rows_in_bags()
     if rows.size == 0:
@@ -235,7 +238,7 @@ def _rows_to_score(y: Any) -> NDArray[np.int64]:
 
 def _errors(estimator: Any, X: Any, y: Any) -> tuple[float, float]:
     """Return share error and soft share error over the rows in bags."""
-    rows = _rows_to_score(y)
+    rows = _rows_to_score(X, y)
     scores = np.asarray(estimator.decision_function(_safe_indexing(X, rows)), dtype=np.float64)
     bags = y[rows]
     hard, soft = bag_errors_of(bags, scores, estimator, flipped=is_flipped(estimator, y))
