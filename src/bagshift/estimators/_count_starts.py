@@ -50,14 +50,17 @@ Solve = Callable[[CoupledLogisticProblem, Machines, float], CoupledLogisticResul
 N_FOLDS = 5
 _POWER_STEPS = 30
 _ROUNDING = 1e-10
-# Ends of equal objective, relative to it, are one end.
-_SAME = 1e-6
+# Shares that differ by less are equal.
+_EQUAL = 1e-6
+# Ends are compared on solutions that need not be exact, and are one end where their objectives
+# and their directions agree as far as such solutions can.
+_COMPARED_TOL = 1e-2
+_SAME_OBJECTIVE = 1e-3
+_SAME_DIRECTION = 0.99
 # Scores that differ by less do not tell the classes apart.
 _FLAT = 1e-3
 # A mirror image that is less likely by so many nats is no rival.
 _HOPELESS = 20.0
-# Ends are compared on solutions that need not be exact.
-_COMPARED_TOL = 1e-3
 # Held-out log-likelihoods that agree in so many digits after the point do so up to rounding.
 _DIGITS = 9
 
@@ -203,7 +206,7 @@ def inverse_calibration_start(
     """
     sizes = counts.sizes
     clipped = np.clip(shares, 0.5 / (sizes + 1), 1.0 - 0.5 / (sizes + 1))
-    if np.ptp(clipped) <= _SAME or not costs.any():
+    if np.ptp(clipped) <= _EQUAL or not costs.any():
         level = float(np.average(clipped, weights=sizes))
         return Machines.both(np.zeros(features.shape[1]), float(logit(level)))
     precision = costs * sizes * clipped * (1.0 - clipped)
@@ -285,12 +288,23 @@ def best_end(problem: CoupledLogisticProblem, starts: dict[str, Machines], solve
     Ends are compared by five folds of whole bags. Training without a fold goes on from the end
     that all bags led to: what is compared are basins, and each is entered where it is lowest.
     """
+    if len(starts) == 1:
+        name, start = next(iter(starts.items()))
+        return End(name, solve(problem, start, 0.0))
     ends: list[End] = []
     for name, start in starts.items():
-        end = End(name, solve(problem, start, 0.0))
+        end = End(name, solve(problem, start, _COMPARED_TOL))
         if not any(_is_same(end, other) for other in ends):
             ends.append(end)
-    ends = [end for end in ends if not _is_hopeless(end, ends, problem)]
+    best = _best_of([end for end in ends if not _is_hopeless(end, ends, problem)], problem, solve)
+    if not best.result.converged:
+        return best
+    exact = solve(problem, best.result.machines, 0.0)
+    return replace(best, result=replace(exact, n_iter=best.result.n_iter + exact.n_iter))
+
+
+def _best_of(ends: list[End], problem: CoupledLogisticProblem, solve: Solve) -> End:
+    """Return the end that held-out bags prefer; the first where nothing can be held out."""
     if len(ends) == 1 or problem.counts.n_bags < 2:
         return replace(ends[0], is_clear=len(ends) == 1)
     fold = _deal(problem, ends[0].result.machines)
@@ -306,8 +320,10 @@ def _is_same(end: End, other: End) -> bool:
     """Tell whether two ends are one; mirror images of each other are not."""
     one, two = end.result, other.result
     distance = abs(one.objective - two.objective)
-    agreement = one.machines.target_weights @ two.machines.target_weights
-    return bool(distance <= _SAME * abs(two.objective) and agreement >= 0.0)
+    first, second = one.machines.target_weights, two.machines.target_weights
+    lengths = float(np.linalg.norm(first) * np.linalg.norm(second))
+    agree = float(first @ second) >= _SAME_DIRECTION * lengths
+    return agree and distance <= _SAME_OBJECTIVE * abs(two.objective)
 
 
 def _is_hopeless(end: End, ends: list[End], problem: CoupledLogisticProblem) -> bool:
