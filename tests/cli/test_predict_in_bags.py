@@ -34,7 +34,10 @@ def test_probabilities_add_up_to_the_counts(election: Any, command: Any, method:
     assert plain.columns == PLAIN
     outcome = predict(election, command, *by_share(election))
     assert outcome.code == 0, outcome.words
-    for fact in ("in bags people.csv: 48 rows in 8 bags", "never quote one accuracy"):
+    for fact in (
+        "in bags people.csv: 48 rows in 8 bags",
+        "never quote the accuracy of one for the other",
+    ):
         assert fact in outcome.words, fact
     found = result(election)
     assert found.columns == PLAIN + IN_BAG
@@ -43,7 +46,8 @@ def test_probabilities_add_up_to_the_counts(election: Any, command: Any, method:
     np.testing.assert_allclose(sums, pl.read_csv(election.results)["yes_votes"], atol=1e-9)
     likelier = found["probability_in_bag_yes"] > found["probability_in_bag_no"]
     assert ((found["label_in_bag"] == "yes") == likelier).all()
-    assert f"given the share {likelier.sum()} rows are yes" in outcome.words
+    assert f"{likelier.sum()} are likelier yes than not" in outcome.words
+    assert f"given the share {sums.sum():.0f} rows are expected to be yes" in outcome.words
 
 
 def test_counts_and_names_of_other_columns(election: Any, command: Any) -> None:

@@ -132,17 +132,21 @@ def _in_bag_facts(
 ) -> list[tuple[str, str]]:
     from bagshift.cli._echo import bag_facts
     from bagshift.exceptions import plural
-    from bagshift.workflows.in_bags import LABEL_IN_BAG
+    from bagshift.workflows.in_bags import LABEL_IN_BAG, PROBABILITY_IN_BAG
 
     (_, rows_in_bags), *more = bag_facts(found.bags, request)
     facts = [
         ("in bags", rows_in_bags),
         *more,
-        ("given the share", f"{_n(result, LABEL_IN_BAG, positive)} rows are {positive}"),
+        (
+            "given the share",
+            f"{result[f'{PROBABILITY_IN_BAG}{positive}'].sum():,.0f} rows are expected to be "
+            f"{positive}; {_n(result, LABEL_IN_BAG, positive)} are likelier {positive} than not",
+        ),
         (
             "",
-            "the ..._in_bag columns use the share of the row's own bag: they are right more "
-            "often than predictions of fresh rows, so never quote one accuracy for the other",
+            "the ..._in_bag columns use the share of the row's own bag, which fresh rows come "
+            "without: never quote the accuracy of one for the other",
         ),
     ]
     outside = len(found.bags) - len(found.bags.rows_in_bags())

@@ -291,7 +291,7 @@ def _counts(sheet: BagSheet, known: pl.DataFrame) -> Iterator[Finding]:
         yield _error(
             f"Column {column!r} of {name} holds no count for {_bags(broken['bag'])} "
             f"(such as {name_some([float(v) for v in broken['value']], 1)}); counts are whole "
-            "numbers from 0 on, and shares go with --share-column."
+            "numbers from 0 on, shares go with --share-column, and --noise says what was added."
         )
     sized = _with_sizes(sheet, known)
     large = sized.filter(pl.col("value") > pl.col("size"))
