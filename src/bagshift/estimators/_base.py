@@ -270,7 +270,7 @@ def log_odds(estimator: Any, scores: Floats) -> Floats:
     ndarray of shape (n_rows,)
     """
     machine = last_step(estimator)
-    if isinstance(machine, InverseCalibratedProbabilities):
+    if isinstance(machine, SigmoidProbabilities):
         return scores / machine._score_scale()
     return scores
 
@@ -292,11 +292,11 @@ def keep_side(second: Floats, scores: Floats) -> Floats:
     return np.where(scores > 0, np.maximum(second, np.nextafter(0.5, 1.0)), second)
 
 
-class InverseCalibratedProbabilities:
-    """Probabilities of machines whose scores are logits by construction.
+class SigmoidProbabilities:
+    """Probabilities of machines whose scores are log odds.
 
-    Inverse calibration fits scores to logit(share), so sigma(score) is the probability (methods
-    1.2; the paper's A = 1, B = 0).
+    A logistic machine's scores are. Inverse calibration fits scores to logit(share), so sigma of
+    the score is the probability there too (methods 1.2; the paper's A = 1, B = 0).
     """
 
     def predict_proba(self, X: Any) -> Floats:

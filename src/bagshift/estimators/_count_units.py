@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagshift._bags.published import published_counts
+from bagshift.bags import Bags
 from bagshift.estimators._training import TrainingData
 from bagshift.solvers.count_likelihood import BagCounts
 
@@ -65,9 +66,13 @@ class CountUnits:
         pure = (counts.first_counts <= 0) | (counts.first_counts >= counts.sizes)
         return bool(np.all(one_weight & pure))
 
+    def with_labelled(self, bags: NDArray[Any]) -> Numbers:
+        """Return the numbers of the units that are some of the bags or any labelled row."""
+        return np.concatenate([bags, np.arange(self.n_bags, self.n_units)]).astype(np.int64)
+
     def take(self, bags: NDArray[Any]) -> CountUnits:
         """Return some of the bags with all labelled rows; `rows` still number all target rows."""
-        units = np.concatenate([bags, np.arange(self.n_bags, self.n_units)]).astype(np.int64)
+        units = self.with_labelled(bags)
         return CountUnits(
             rows=self.rows[self.counts.rows_of(units)],
             counts=self.counts.take(units),
@@ -77,6 +82,38 @@ class CountUnits:
             source_signs=self.source_signs,
             orientation=self.orientation,
         )
+
+
+def bag_counts(bags: Bags, *, warn: bool = True) -> tuple[Numbers, BagCounts]:
+    """Arrange rows bag by bag, with what is published about each bag.
+
+    Parameters
+    ----------
+    bags : Bags
+        Whole bags.
+    warn : bool, default=True
+        Whether to warn of shares that are taken as rounded.
+
+    Returns
+    -------
+    rows : ndarray of int64
+        Numbers of the rows in bags, bag by bag.
+    counts : BagCounts
+
+    Raises
+    ------
+    BagError
+        When a bag was cut, or no count fits what is published about it.
+    """
+    published = published_counts(bags, warn=warn)
+    order = np.argsort(bags.bag_index, kind="stable").astype(np.int64)
+    counts = BagCounts(
+        starts=np.concatenate([[0], np.cumsum(bags.rows_per_bag)]),
+        first_counts=published.first_counts,
+        weight_starts=published.weight_starts,
+        log_weights=published.log_weights,
+    )
+    return order[np.count_nonzero(bags.bag_index < 0) :], counts
 
 
 def count_units(data: TrainingData, *, warn: bool = True) -> CountUnits:
@@ -99,18 +136,16 @@ def count_units(data: TrainingData, *, warn: bool = True) -> CountUnits:
     """
     bags, n_labelled = data.bags, len(data.labelled_rows)
     orientation = -1.0 if data.is_flipped else 1.0
-    published = published_counts(bags, warn=warn)
-    in_bags = np.argsort(bags.bag_index, kind="stable")[np.count_nonzero(bags.bag_index < 0) :]
+    in_bags, published = bag_counts(bags, warn=warn)
     is_positive = (orientation * data.labelled_signs > 0).astype(np.int64)
-    sizes = np.concatenate([bags.rows_per_bag, np.ones(n_labelled, dtype=np.int64)])
-    n_weights = len(published.log_weights)
+    singles = 1 + np.arange(n_labelled)
     return CountUnits(
         rows=np.concatenate([in_bags, data.labelled_rows]).astype(np.int64),
         counts=BagCounts(
-            starts=np.concatenate([[0], np.cumsum(sizes)]),
+            starts=np.concatenate([published.starts, published.n_rows + singles]),
             first_counts=np.concatenate([published.first_counts, is_positive]),
             weight_starts=np.concatenate(
-                [published.weight_starts, n_weights + 1 + np.arange(n_labelled)]
+                [published.weight_starts, len(published.log_weights) + singles]
             ),
             log_weights=np.concatenate([published.log_weights, np.zeros(n_labelled)]),
         ),

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from bagshift._bags.published import published_counts
 from bagshift.bags import Bags
 from bagshift.estimators._base import is_flipped, keep_side, last_step, log_odds
+from bagshift.estimators._count_units import bag_counts
 from bagshift.estimators._training import labelled_signs
 from bagshift.exceptions import BagError
-from bagshift.solvers.count_likelihood import BagCounts, CountPosterior, count_posterior
+from bagshift.solvers.count_likelihood import CountPosterior, count_posterior
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -256,14 +256,7 @@ def _given_counts(
     log_odds: Floats, bags: Bags, flipped: bool, warn: bool
 ) -> tuple[Rows, CountPosterior]:
     """Return the rows in bags, bag by bag, and what the published numbers say about them."""
-    published = published_counts(bags, warn=warn)
-    rows = np.argsort(bags.bag_index, kind="stable")[np.count_nonzero(bags.bag_index < 0) :]
-    counts = BagCounts(
-        starts=np.concatenate([[0], np.cumsum(bags.rows_per_bag)]),
-        first_counts=published.first_counts,
-        weight_starts=published.weight_starts,
-        log_weights=published.log_weights,
-    )
+    rows, counts = bag_counts(bags, warn=warn)
     towards_positive = -log_odds[rows] if flipped else log_odds[rows]
     return rows, count_posterior(towards_positive, counts)
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 
 from bagshift.bags import Bags
-from bagshift.estimators._base import keep_side
+from bagshift.estimators._base import SigmoidProbabilities
 from bagshift.estimators._feature_space import ColumnScale, FeatureSpace
 from bagshift.estimators._in_bags import InBagPosteriors, mean_count_log_likelihood
 from bagshift.estimators._kernel_machine import TransferKernelMachine
@@ -19,7 +18,7 @@ from bagshift.estimators._training import TrainingData
 Floats = NDArray[np.float64]
 
 
-class LogisticMachine(InBagPosteriors, TransferKernelMachine):
+class LogisticMachine(SigmoidProbabilities, InBagPosteriors, TransferKernelMachine):
     """Base of machines with probability sigma(score) that are trained on a feature space.
 
     Columns that were standardised are so again when rows are scored; with a linear kernel that
@@ -56,23 +55,6 @@ class LogisticMachine(InBagPosteriors, TransferKernelMachine):
         if hasattr(self, "feature_scale_"):
             X = ColumnScale(self.feature_center_, self.feature_scale_).apply(X)
         return super()._expansion(X, prefix)
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the probability of each class for every row.
-
-        Parameters
-        ----------
-        X : matrix of shape (n_rows, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, 2)
-            Columns in the order of ``classes_``; the larger one is the predicted class.
-        """
-        score = self.decision_function(X)
-        second = keep_side(expit(score), score)
-        return np.column_stack([1.0 - second, second])
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return accuracy on labels, or the mean log-likelihood of the counts of bags.

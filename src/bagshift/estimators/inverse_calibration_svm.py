@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from bagshift.estimators._base import BagTags, InverseCalibratedProbabilities
+from bagshift.estimators._base import BagTags, SigmoidProbabilities
 from bagshift.estimators._calibrated import CALIBRATION_CONSTRAINTS, bag_loss
 from bagshift.estimators._coupled import CoupledMachine, coupled_problem, hinge_loss
 from bagshift.estimators._in_bags import InBagPosteriors
@@ -33,7 +33,7 @@ from bagshift.estimators._training import TrainingData
 from bagshift.solvers import CoupledProblem
 
 
-class InverseCalibrationSVM(InverseCalibratedProbabilities, InBagPosteriors, CoupledMachine):
+class InverseCalibrationSVM(SigmoidProbabilities, InBagPosteriors, CoupledMachine):
     r"""Support vector machine trained on the shares of bags.
 
     The problem solved stands in the module :mod:`bagshift.estimators.inverse_calibration_svm`.

@@ -45,7 +45,7 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from bagshift.estimators._base import BagTags, InverseCalibratedProbabilities
+from bagshift.estimators._base import BagTags, SigmoidProbabilities
 from bagshift.estimators._calibrated import CALIBRATION_CONSTRAINTS, bag_loss
 from bagshift.estimators._coupled import TransferMachine, coupled_problem, hinge_loss
 from bagshift.estimators._in_bags import InBagPosteriors
@@ -53,7 +53,7 @@ from bagshift.estimators._training import TrainingData
 from bagshift.solvers import CoupledProblem
 
 
-class TGPLM(InverseCalibratedProbabilities, InBagPosteriors, TransferMachine):
+class TGPLM(SigmoidProbabilities, InBagPosteriors, TransferMachine):
     r"""Transfer group-probabilities learning machine.
 
     Learns from bags of target rows with known shares and, when given, from labelled history of a

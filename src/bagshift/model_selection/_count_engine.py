@@ -22,7 +22,7 @@ from bagshift.bags import Bags
 from bagshift.estimators._count_starts import inverse_calibration_start, source_start
 from bagshift.estimators._count_units import CountUnits, count_units
 from bagshift.estimators._feature_space import feature_space, standardize
-from bagshift.estimators._training import TrainingData
+from bagshift.estimators._training import TrainingData, check_kernel_matrix
 from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
 from bagshift.kernels import require_memory
 from bagshift.model_selection._folds import BagFold, shuffled_folds
@@ -146,6 +146,8 @@ class CountEngine:
         """
         for machine in machines:
             machine._check_learnable(given)
+        if any(machine.kernel == "precomputed" for machine in machines):
+            check_kernel_matrix(given.X_source, given.X_target)
         units = count_units(given)
         blocks = group(range(len(machines)), lambda i: parameters(machines[i], _SPACE))
         advance = counter(progress, len(blocks) * len(folds))
@@ -231,9 +233,8 @@ def _run_fold(block: _Block, fold: BagFold, advance: Callable[[], None]) -> _Fol
 def _solve_fold(block: _Block, fold: BagFold) -> Iterator[tuple[int, CoupledLogisticResult]]:
     """Yield the solution of every setting on the training bags of a fold."""
     bags = np.asarray(fold.train_bags)
-    kept = np.concatenate([bags, np.arange(block.units.n_bags, block.units.n_units)])
     units = block.units.take(bags)
-    features = block.target_features[block.units.counts.rows_of(kept)]
+    features = block.target_features[block.units.counts.rows_of(block.units.with_labelled(bags))]
     starts = _Starts(block, units, features)
     for chain in group(range(len(block.machines)), lambda i: _link(block.machines[i])):
         chain.sort(key=lambda i: _order(block.machines[i]))
