@@ -236,7 +236,8 @@ def _solve_fold(block: _Block, fold: BagFold) -> Iterator[tuple[int, CoupledLogi
     units = block.units.take(bags)
     features = block.target_features[block.units.counts.rows_of(block.units.with_labelled(bags))]
     starts = _Starts(block, units, features)
-    for chain in group(range(len(block.machines)), lambda i: _link(block.machines[i])):
+    names = [start_of(machine, block.data) for machine in block.machines]
+    for chain in group(range(len(names)), lambda i: _link(block.machines[i], names[i])):
         chain.sort(key=lambda i: _order(block.machines[i]))
         last: Machines | None = None
         for setting in chain:
@@ -293,10 +294,10 @@ def start_of(machine: CountLikelihoodClassifier, data: TrainingData) -> str:
     return "source"
 
 
-def _link(machine: CountLikelihoodClassifier) -> tuple[Any, ...]:
+def _link(machine: CountLikelihoodClassifier, start: str) -> tuple[Any, ...]:
     """Return what settings of one chain share."""
-    fixed = machine.C_target if machine.start != "inverse_calibration" else machine.coupling
-    return (machine.start, machine.C_source, fixed, machine.tol, machine.max_iter)
+    fixed = machine.C_target if start == "source" else machine.coupling
+    return (start, machine.C_source, fixed, machine.tol, machine.max_iter)
 
 
 def _order(machine: CountLikelihoodClassifier) -> tuple[float, float]:
