@@ -8,8 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bagshift import BagError, Bags
-from bagshift.metrics import predicted_shares, share_error, share_errors, soft_share_error
+from bagshift import BagError, Bags, GaussianNoise
+from bagshift.metrics import (
+    constant_share_error,
+    expected_share_error,
+    expected_share_errors,
+    expected_shares,
+    overall_share,
+    predicted_shares,
+    share_error,
+    share_errors,
+    soft_share_error,
+)
 
 
 def random_bags(seed):
@@ -27,7 +37,9 @@ def random_bags(seed):
 def test_against_loops(seed):
     bags, decision = random_bags(seed)
     total = sum(bags.sizes)
-    hard = soft = 0.0
+    hard = soft = expected = constant = 0.0
+    probability = 1 / (1 + np.exp(-decision))
+    overall = sum(bags.sizes * bags.positive_shares) / total
     for bag in range(bags.n_bags):
         values = [value for value, at in zip(decision, bags.bag_index, strict=True) if at == bag]
         predicted = sum(value > 0 for value in values) / len(values)
@@ -37,8 +49,16 @@ def test_against_loops(seed):
         hard += bags.sizes[bag] / total * abs(predicted - given_share)
         mean = sum(values) / len(values)
         soft += bags.sizes[bag] / total * abs(1 / (1 + math.exp(-mean)) - given_share)
+        share = sum(1 / (1 + math.exp(-value)) for value in values) / len(values)
+        assert expected_shares(bags, probability)[bag] == pytest.approx(share)
+        assert expected_share_errors(bags, probability)[bag] == pytest.approx(share - given_share)
+        expected += bags.sizes[bag] / total * abs(share - given_share)
+        constant += bags.sizes[bag] / total * abs(overall - given_share)
     assert share_error(bags, decision > 0) == pytest.approx(hard)
     assert soft_share_error(bags, decision) == pytest.approx(soft)
+    assert expected_share_error(bags, probability) == pytest.approx(expected)
+    assert overall_share(bags) == pytest.approx(overall)
+    assert constant_share_error(bags) == pytest.approx(constant)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -59,6 +79,20 @@ def test_best_and_worst():
     assert share_error(bags, truth) == 0.0
     assert share_error(bags, ~truth) == 1.0
     assert soft_share_error(bags, np.where(truth, 50.0, -50.0)) == pytest.approx(0.0)
+
+
+def test_expected_shares_are_right_where_no_row_is_likelier_positive_than_not():
+    bags = Bags.from_arrays(["a"] * 10, {"a": 0.3})
+    probability = np.full(10, 0.3)
+    assert share_error(bags, probability > 0.5) == pytest.approx(0.3)
+    assert expected_share_error(bags, probability) == pytest.approx(0.0)
+
+
+def test_noise_evens_out_in_the_overall_share():
+    law = GaussianNoise(0.5, unit="shares")
+    bags = Bags.from_arrays(["a", "b"], {"a": -0.4, "b": 1.0}, noise=law)
+    assert overall_share(bags) == pytest.approx(0.3)
+    assert constant_share_error(bags) == pytest.approx(0.5)
 
 
 def test_no_bags():

@@ -2,10 +2,13 @@
 r"""How far predicted shares are from the given ones.
 
 With sizes :math:`|S_k|` and :math:`N = \sum_k |S_k|`, the share error is
-:math:`\sum_k \frac{|S_k|}{N} |\hat p_k - p_k|`. It has two readings of :math:`\hat p_k`: the share
-of rows predicted positive, and the soft one, :math:`\sigma` of the mean decision value. A small
-error does not imply correct rows: any permutation within a bag has the same error. Shares with
-declared noise may lie outside [0, 1]; they are clipped, since no prediction could reach them.
+:math:`\sum_k \frac{|S_k|}{N} |\hat p_k - p_k|`. It has three readings of :math:`\hat p_k`: the
+share of rows predicted positive; the expected one, the mean probability of the rows, which stays
+right where classes overlap and no row is likelier positive than not; and the soft one,
+:math:`\sigma` of the mean decision value. A small error does not imply correct rows: any
+permutation within a bag has the same error. What an error is worth shows beside the constant one,
+of a prediction that knows no columns and gives every bag the overall share. Shares with declared
+noise may lie outside [0, 1]; they are clipped, since no prediction could reach them.
 """
 
 import numpy as np
@@ -88,6 +91,105 @@ def share_error(bags: Bags, is_positive: ArrayLike) -> float:
     0.25
     """
     return _size_weighted_mean(bags, np.abs(share_errors(bags, is_positive)))
+
+
+def expected_shares(bags: Bags, probability: ArrayLike) -> FloatArray:
+    """Mean probability of the rows of each bag, its expected share of positives.
+
+    Parameters
+    ----------
+    bags : Bags
+    probability : array-like of shape (n_rows,)
+        Probability of the positive class.
+
+    Returns
+    -------
+    ndarray of shape (n_bags,)
+
+    Examples
+    --------
+    >>> from bagshift import Bags
+    >>> bags = Bags.from_arrays(["a", "a", "b", "b"], {"a": 0.5, "b": 1.0})
+    >>> expected_shares(bags, [0.25, 0.25, 0.5, 1.0])
+    array([0.25, 0.75])
+    """
+    return bags.bag_means(np.asarray(probability, dtype=np.float64))
+
+
+def expected_share_errors(bags: Bags, probability: ArrayLike) -> FloatArray:
+    """Return expected minus given share of each bag.
+
+    Parameters
+    ----------
+    bags : Bags
+    probability : array-like of shape (n_rows,)
+        Probability of the positive class.
+
+    Returns
+    -------
+    ndarray of shape (n_bags,)
+    """
+    return np.asarray(expected_shares(bags, probability) - bags.clipped_shares)
+
+
+def expected_share_error(bags: Bags, probability: ArrayLike) -> float:
+    """Size-weighted mean of the absolute errors of expected shares.
+
+    Parameters
+    ----------
+    bags : Bags
+    probability : array-like of shape (n_rows,)
+        Probability of the positive class.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 0 is best.
+
+    Examples
+    --------
+    >>> from bagshift import Bags
+    >>> bags = Bags.from_arrays(["a", "a", "b", "b"], {"a": 0.5, "b": 1.0})
+    >>> expected_share_error(bags, [0.25, 0.25, 0.5, 1.0])
+    0.25
+    """
+    return _size_weighted_mean(bags, np.abs(expected_share_errors(bags, probability)))
+
+
+def overall_share(bags: Bags) -> float:
+    """Size-weighted mean of the given shares.
+
+    Parameters
+    ----------
+    bags : Bags
+
+    Returns
+    -------
+    float
+        In [0, 1]. Single shares are not clipped before, so that what was added to them evens out.
+    """
+    return float(np.clip(_size_weighted_mean(bags, bags.positive_shares), 0.0, 1.0))
+
+
+def constant_share_error(bags: Bags) -> float:
+    """Share error of a prediction that gives every bag the overall share.
+
+    Parameters
+    ----------
+    bags : Bags
+
+    Returns
+    -------
+    float
+        In [0, 1]; what a model has to be below for its columns to have helped.
+
+    Examples
+    --------
+    >>> from bagshift import Bags
+    >>> constant_share_error(Bags.from_arrays(["a", "b"], {"a": 0.5, "b": 1.0}))
+    0.25
+    """
+    return _size_weighted_mean(bags, np.abs(overall_share(bags) - bags.clipped_shares))
 
 
 def soft_share_errors(bags: Bags, decision: ArrayLike) -> FloatArray:

@@ -19,6 +19,7 @@ from bagshift import (
     stack_domains,
 )
 from bagshift.estimators._training import read_training
+from bagshift.metrics import expected_share_error
 from bagshift.model_selection import (
     BagKFold,
     BagShuffleSplit,
@@ -62,6 +63,19 @@ def test_scores_are_those_of_cross_validation(domains, kernel, start):
     )
     splits = [found.cv_results[f"split{k}_test_score"][0] for k in range(4)]
     np.testing.assert_allclose(splits, expected, atol=LOOSE)
+
+
+def test_share_error_is_that_of_mean_probabilities(domains):
+    machine = CountLikelihoodClassifier(0.5, 0.5, 1.0, kernel="linear", start="source")
+    found = path_search(
+        machine, domains.X, domains.bags, source=domains.source, grid={}, cv=BagKFold(4)
+    )
+    errors = []
+    for train, test in BagKFold(4).split(domains.X, domains.bags):
+        fold = clone(machine).fit(domains.X[train], domains.bags[train], source=domains.source)
+        probability = fold.predict_proba(domains.X[test])[:, 1]
+        errors.append(expected_share_error(domains.bags[test], probability))
+    assert found.cv_results["mean_share_error"][0] == pytest.approx(np.mean(errors), abs=LOOSE)
 
 
 def test_results_are_scikit_learns_format(domains):

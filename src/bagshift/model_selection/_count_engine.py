@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.utils.parallel import Parallel, delayed
 
 from bagshift.bags import Bags
@@ -71,7 +72,7 @@ class _Block:
 
 @dataclass(frozen=True)
 class _FoldResult:
-    """Held-out bags of a fold: log-likelihood and share error of every setting."""
+    """Held-out bags of a fold: log-likelihood of every setting, and error of expected shares."""
 
     bags: NDArray[np.int64]
     log_likelihood: Floats
@@ -223,7 +224,8 @@ def _run_fold(block: _Block, fold: BagFold, advance: Callable[[], None]) -> _Fol
         machines = result.machines
         scores = rest @ machines.target_weights + machines.target_intercept
         log_likelihood[setting] = count_posterior(scores, counts).log_likelihood
-        predicted = np.add.reduceat(scores > 0, counts.starts[:-1]) / sizes
+        # Labels would call a bag of 30 % positives at 0.3 each a bag of none.
+        predicted = np.add.reduceat(expit(scores), counts.starts[:-1]) / sizes
         share_error[setting] = np.average(np.abs(predicted - units.shares[tested]), weights=sizes)
         converged[setting] = result.converged
     advance()

@@ -76,7 +76,7 @@ class CountLikelihoodCV(InBagPosteriors, BagSearchCV):
         Their place in the arrays of ``cv_results_``.
     cv_results_ : dict of str to array
         Scores of all settings as ``GridSearchCV.cv_results_`` has them, with
-        "mean_share_error" and "converged".
+        "mean_share_error", of the mean probabilities of bags, and "converged".
     n_splits_ : int
         Number of folds; 0 when there was no bag to hold out, and then there is no
         ``cv_results_``, ``best_score_`` or ``best_index_``.
