@@ -1,24 +1,38 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Newton's method in a trust region, to the last digit that rounding leaves.
+r"""Newton's method in a trust region, to the last digit that rounding leaves.
 
-Steps come from conjugate gradients that stop at the border of the region or at negative curvature
-(Steihaug), by :func:`scipy.optimize.minimize`. Added are an end that does not depend on the scale
-of the objective, and steps beyond the point where rounding hides its decrease.
+A step minimises the quadratic model in a ball, by conjugate gradients that stop at its border or
+at negative curvature (Steihaug [1]_); the ball grows and shrinks with the part of the promised
+decrease that was kept ([2]_, algorithm 4.1). It differs from :func:`scipy.optimize.minimize` with
+"trust-ncg" in its end, which does not depend on the scale of the objective and goes on beyond the
+point where rounding hides a decrease, and in that the curvature along a step is kept from the
+conjugate gradients instead of asked for again: products with the curvature are all the cost.
+
+References
+----------
+.. [1] T. Steihaug. The conjugate gradient method and trust regions in large scale optimization.
+   SIAM Journal on Numerical Analysis 20(3), 1983.
+.. [2] J. Nocedal, S. Wright. Numerical Optimization, 2nd edition, Springer, 2006.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import OptimizeResult, minimize
 
 Floats = NDArray[np.float64]
 
-# Decrease, relative to the objective, that rounding hides, and how often in a row the region may
-# shrink at such a point before the search ends.
+# Part of the promised decrease that a step must keep to be taken, to leave the ball as it is, and
+# to let it grow.
+_TAKEN, _POOR, _GOOD = 0.15, 0.25, 0.75
+_SHRINK, _GROW = 0.25, 2.0
+_LARGEST_RADIUS = 1e9
+# Decrease, relative to the objective, that rounding hides, and how often in a row there may be
+# no more before Newton's step is asked whether the search has come to its end.
 _ROUNDING = 1e-14
 _MOST_IDLE_STEPS = 3
 # Decrease promised by Newton's step, relative to the objective, that is not worth a search.
@@ -46,13 +60,13 @@ class Point(Protocol):
 
 
 class Objective(Protocol):
-    """An objective that remembers the last places it was asked about."""
+    """An objective with a gradient and products with a curvature."""
 
     def at(self, v: Floats) -> Any:
         """Return the Point at a place."""
 
-    def hessian_product(self, v: Floats, direction: Floats) -> Floats:
-        """Return the curvature at a place times a direction."""
+    def hessian_product(self, point: Any, direction: Floats) -> Floats:
+        """Return the curvature at a point times a direction."""
 
 
 @dataclass(frozen=True)
@@ -61,17 +75,35 @@ class End:
 
     Parameters
     ----------
-    v : ndarray
-        The place.
+    point : Point
+        The place, with its value and gradient.
     n_iter : int
         Steps.
     converged : bool
         Whether the gradient came below the tolerance, or rounding left nothing to gain.
     """
 
-    v: Floats
+    point: Any
     n_iter: int
     converged: bool
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A step in the ball.
+
+    Parameters
+    ----------
+    move : ndarray
+    promise : float
+        Decrease of the quadratic model.
+    at_border : bool
+        Whether the ball kept it short.
+    """
+
+    move: Floats
+    promise: float
+    at_border: bool
 
 
 def minimise(objective: Objective, initial: Floats, *, tol: float, max_iter: int) -> End:
@@ -91,103 +123,102 @@ def minimise(objective: Objective, initial: Floats, *, tol: float, max_iter: int
     -------
     End
     """
-    monitor = _Monitor(objective, tol)
-    if monitor.is_stationary(initial):
-        return End(initial, 0, True)
-    found = _minimize(objective, monitor, initial, max_iter)
-    n_iter = int(found.nit)
-    # Status 2: the next step would gain less than rounding.
-    if not monitor.is_done and found.status != 2:
-        return End(found.x, n_iter, monitor.is_stationary(found.x))
-    point, n_more = _refine(objective, monitor, objective.at(found.x), max_iter - n_iter)
-    return End(point.v, n_iter + n_more, True)
+    point = objective.at(initial)
+    radius = min(max(1.0, 0.1 * float(np.linalg.norm(initial))), 1e8)
+    n_idle = 0
+    for n_iter in range(max_iter):
+        if _is_stationary(point, tol):
+            return End(point, n_iter, True)
+        goal = min(0.5, float(np.linalg.norm(point.gradient)) ** 0.5)
+        step = _step(objective, point, radius, goal)
+        proposal = objective.at(point.v + step.move)
+        gain = point.value - proposal.value
+        kept = gain / step.promise if step.promise > 0.0 else -np.inf
+        if not kept >= _POOR:
+            radius *= _SHRINK
+        elif kept > _GOOD and step.at_border:
+            radius = min(_GROW * radius, _LARGEST_RADIUS)
+        is_taken = kept > _TAKEN
+        n_idle = 0 if is_taken and gain > _ROUNDING * abs(proposal.value) else n_idle + 1
+        point = proposal if is_taken else point
+        is_over = step.promise <= 0.0
+        if n_idle > _MOST_IDLE_STEPS:
+            # Tells rounding from a ball that is still too large for a step to succeed.
+            newton = _step(objective, point, np.inf, _STEP_TOLERANCE)
+            is_over = newton.promise <= _NOTHING * abs(point.value)
+            n_idle = 0
+        if is_over:
+            return _refine(objective, point, tol, n_iter + 1, max_iter)
+    return End(point, max_iter, _is_stationary(point, tol))
 
 
-def _minimize(
-    objective: Objective, monitor: _Monitor, initial: Floats, max_iter: int
-) -> OptimizeResult:
-    return minimize(
-        lambda v: (objective.at(v).value, objective.at(v).gradient),
-        initial,
-        jac=True,
-        hessp=objective.hessian_product,
-        method="trust-ncg",
-        callback=monitor,
-        options={
-            "gtol": 0.0,
-            "maxiter": max_iter,
-            "initial_trust_radius": min(max(1.0, 0.1 * float(np.linalg.norm(initial))), 1e8),
-            "max_trust_radius": 1e9,
-        },
-    )
+def _is_stationary(point: Point, tol: float) -> bool:
+    """Tell whether the gradient is small against the weights it must balance."""
+    length = max(float(np.linalg.norm(point.v)), 1e-3)
+    return bool(np.linalg.norm(point.gradient) <= tol * length)
 
 
-def _refine(
-    objective: Objective, monitor: _Monitor, point: Point, max_steps: int
-) -> tuple[Point, int]:
+def _refine(objective: Objective, point: Any, tol: float, n_iter: int, max_iter: int) -> End:
     """Go on where rounding hides the decrease of the objective, as long as the gradient shrinks.
 
     Near a minimum the objective fixes the point to the root of the precision only, the gradient
     to the precision itself.
     """
-    for n_steps in range(max_steps):
-        if monitor.is_stationary(point.v):
-            return point, n_steps
-        following = objective.at(point.v + _newton_step(objective, point))
+    while n_iter < max_iter and not _is_stationary(point, tol):
+        newton = _step(objective, point, np.inf, _STEP_TOLERANCE)
+        following = objective.at(point.v + newton.move)
         rise = following.value - point.value
         shrinks = np.linalg.norm(following.gradient) < _SLOWEST * np.linalg.norm(point.gradient)
         if not shrinks or rise > _ROUNDING * abs(point.value):
-            return point, n_steps
-        point = following
-    return point, max(max_steps, 0)
-
-
-def _newton_step(objective: Objective, point: Point) -> Floats:
-    """Solve for Newton's step by conjugate gradients, up to the first negative curvature."""
-    step, residual = np.zeros_like(point.v), -point.gradient
-    direction, square = residual, float(residual @ residual)
-    goal = _STEP_TOLERANCE**2 * square
-    for _ in range(len(step)):
-        bent = objective.hessian_product(point.v, direction)
-        curvature = float(direction @ bent)
-        if square <= goal or curvature <= 0.0:
             break
-        length = square / curvature
-        step, residual = step + length * direction, residual - length * bent
-        last, square = square, float(residual @ residual)
-        direction = residual + square / last * direction
-    return step
+        point, n_iter = following, n_iter + 1
+    return End(point, n_iter, True)
 
 
-@dataclass(eq=False)
-class _Monitor:
-    """Ends the search when the gradient is small or rounding leaves nothing to gain."""
+def _step(objective: Objective, point: Point, radius: float, goal: float) -> _Step:
+    """Minimise the quadratic model in a ball, up to the first negative curvature.
 
-    objective: Objective
-    tol: float
-    is_done: bool = False
-    _value: float = np.inf
-    _n_idle: int = 0
+    In a ball without a border, what is known before negative curvature is the step. `goal` is the
+    part of the gradient that the step may leave.
+    """
+    move, bent_move = np.zeros_like(point.v), np.zeros_like(point.v)
+    residual = point.gradient
+    direction, square = -residual, float(residual @ residual)
+    target = goal * square**0.5
+    at_border = False
+    for _ in range(2 * len(move)):
+        if square**0.5 <= target:
+            break
+        bent = objective.hessian_product(point, direction)
+        curvature = float(direction @ bent)
+        if curvature <= 0.0 and np.isinf(radius):
+            break
+        length = square / curvature if curvature > 0.0 else np.inf
+        at_border = bool(curvature <= 0.0 or np.linalg.norm(move + length * direction) >= radius)
+        if at_border:
+            length = _to_border(move, direction, radius, slope=-square, curvature=curvature)
+        move, bent_move = move + length * direction, bent_move + length * bent
+        if at_border:
+            break
+        residual = residual + length * bent
+        last_square, square = square, float(residual @ residual)
+        direction = square / last_square * direction - residual
+    promise = -float(point.gradient @ move) - 0.5 * float(move @ bent_move)
+    return _Step(move, promise, at_border)
 
-    def __call__(self, intermediate_result: OptimizeResult) -> None:
-        value = float(intermediate_result.fun)
-        is_idle = self._value - value <= _ROUNDING * abs(value)
-        self._n_idle = self._n_idle + 1 if is_idle else 0
-        self._value = value
-        if self._n_idle > _MOST_IDLE_STEPS:
-            self._n_idle = 0
-            self.is_done = self._has_nothing_to_gain(intermediate_result.x)
-        if self.is_done or self.is_stationary(intermediate_result.x):
-            self.is_done = True
-            raise StopIteration
 
-    def _has_nothing_to_gain(self, v: Floats) -> bool:
-        """Tell rounding from a region that is still too large for a step to succeed."""
-        point = self.objective.at(v)
-        promise = -0.5 * float(point.gradient @ _newton_step(self.objective, point))
-        return promise <= _NOTHING * abs(float(point.value))
+def _to_border(
+    move: Floats, direction: Floats, radius: float, *, slope: float, curvature: float
+) -> float:
+    """Return how far it is along a line to the border of the ball.
 
-    def is_stationary(self, v: Floats) -> bool:
-        """Tell whether the gradient is small against the weights it must balance."""
-        gradient = self.objective.at(v).gradient
-        return bool(np.linalg.norm(gradient) <= self.tol * max(float(np.linalg.norm(v)), 1e-3))
+    Along negative curvature the model falls on both sides; then it is the lower of the two.
+    """
+    a = float(direction @ direction)
+    b = float(move @ direction)
+    c = float(move @ move) - radius * radius
+    far = -(b + math.copysign(math.sqrt(max(b * b - a * c, 0.0)), b))
+    back, ahead = sorted((far / a, c / far))
+    if curvature > 0.0:
+        return ahead
+    return min(back, ahead, key=lambda t: slope * t + 0.5 * curvature * t * t)

@@ -38,7 +38,7 @@ every conjugate gradient step, one pair and the likelihood in every other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -189,11 +189,10 @@ def solve_coupled_logistic(
     objective = _Objective(problem, coordinates)
     initial = coordinates.encode(start) if start is not None else np.zeros(coordinates.size)
     end = minimise(objective, initial, tol=tol, max_iter=max_iter)
-    point = objective.at(end.v)
     return CoupledLogisticResult(
-        machines=coordinates.decode(end.v),
-        objective=point.value,
-        gradient_norm=float(np.linalg.norm(point.gradient)),
+        machines=coordinates.decode(end.point.v),
+        objective=end.point.value,
+        gradient_norm=float(np.linalg.norm(end.point.gradient)),
         n_iter=end.n_iter,
         converged=end.converged,
     )
@@ -223,11 +222,10 @@ class _Point:
 
 @dataclass(eq=False)
 class _Objective:
-    """Value, gradient and Hessian products, remembered for the last two places."""
+    """Value, gradient and Hessian products."""
 
     problem: CoupledLogisticProblem
     coordinates: Coordinates
-    _last: list[_Point] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         counts = self.problem.counts
@@ -242,22 +240,6 @@ class _Objective:
         self._target_columns = self.problem.target_features.T
 
     def at(self, v: Floats) -> _Point:
-        for point in self._last:
-            if point.v is v or np.array_equal(point.v, v):
-                return point
-        point = self._evaluate(v.copy())
-        self._last = [point, *self._last[:1]]
-        return point
-
-    def hessian_product(self, v: Floats, direction: Floats) -> Floats:
-        point = self.at(v)
-        source_change, target_change = self._scores(direction)
-        by_bag = self._sum_by_bag(point.label_variance * target_change) * point.bag_weight
-        pushed = point.target_curvature * target_change + point.label_variance * by_bag[self._bag]
-        curved = self._pull_back(point.source_curvature * source_change, pushed)
-        return curved + self.coordinates.penalty_gradient(direction)
-
-    def _evaluate(self, v: Floats) -> _Point:
         problem = self.problem
         source_scores, target_scores = self._scores(v)
         margins = problem.source_signs * source_scores
@@ -285,6 +267,13 @@ class _Objective:
             label_variance=variance,
             bag_weight=weight,
         )
+
+    def hessian_product(self, point: _Point, direction: Floats) -> Floats:
+        source_change, target_change = self._scores(direction)
+        by_bag = self._sum_by_bag(point.label_variance * target_change) * point.bag_weight
+        pushed = point.target_curvature * target_change + point.label_variance * by_bag[self._bag]
+        curved = self._pull_back(point.source_curvature * source_change, pushed)
+        return curved + self.coordinates.penalty_gradient(direction)
 
     def _count_variance(self, scores: Floats) -> Floats:
         """Return the variance of the count of every bag given what is published; (n_bags,)."""
