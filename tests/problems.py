@@ -34,21 +34,35 @@ def two_domains(seed=0, n_source=40, n_bags=12, bag_size=6, n_features=3, gap=1.
 
 
 def machines(**settings):
-    """Return one of every estimator with the source argument that it takes."""
+    """Return one of every estimator with the source argument that it takes.
+
+    Settings that an estimator does not have are left out.
+    """
+    return [(with_settings(machine, settings), takes) for machine, takes in all_machines()]
+
+
+def with_settings(machine, settings):
+    """Return a machine with those of the settings that it has."""
+    known = machine.get_params(deep=False)
+    return machine.set_params(**{key: settings[key] for key in settings if key in known})
+
+
+def all_machines():
+    """Return one of every estimator in its default settings, and whether it is given a source."""
     return [
-        (TGPLM(**settings), True),
-        (TGPLM(**settings), False),
-        (InverseCalibrationSVM(**settings), False),
-        (CountLikelihoodCV(GRID, LeaveOneBagOut(), **settings), True),
-        (CountLikelihoodCV(GRID, LeaveOneBagOut(), **settings), False),
-        (TGPLMCV(GRID, LeaveOneBagOut(), **settings), True),
-        (TGPLMCV(GRID, LeaveOneBagOut(), **settings), False),
-        (CountLikelihoodClassifier(**settings), True),
-        (CountLikelihoodClassifier(**settings), False),
-        (TGPLMPlus(**settings), True),
-        (TGPLMPlus(**settings), False),
-        (SourceSVM(**settings), True),
-        (SourceSVM(threshold="prior", **settings), True),
+        (TGPLM(), True),
+        (TGPLM(), False),
+        (InverseCalibrationSVM(), False),
+        (CountLikelihoodCV(GRID, LeaveOneBagOut()), True),
+        (CountLikelihoodCV(GRID, LeaveOneBagOut()), False),
+        (TGPLMCV(GRID, LeaveOneBagOut()), True),
+        (TGPLMCV(GRID, LeaveOneBagOut()), False),
+        (CountLikelihoodClassifier(), True),
+        (CountLikelihoodClassifier(), False),
+        (TGPLMPlus(), True),
+        (TGPLMPlus(), False),
+        (SourceSVM(), True),
+        (SourceSVM(threshold="prior"), True),
     ]
 
 

@@ -30,7 +30,7 @@ def check_machine(machine: Any) -> None:
         When a function is its kernel, or an attribute is missing, not finite, or of a shape that
         does not fit the others.
     """
-    if callable(machine.kernel):
+    if callable(getattr(machine, "kernel", None)):
         raise Fault(
             "its kernel is a Python function, which a model file never holds; a kernel must be "
             "given by name"
@@ -42,10 +42,13 @@ def check_machine(machine: Any) -> None:
     except ValueError as error:
         raise Fault(first_line(error)) from error
     _check_classes(machine)
-    _check_kernel(machine.kernel_)
-    _check_expansion(machine, "")
-    if hasattr(machine, "source_intercept_"):
-        _check_expansion(machine, "source_")
+    if "kernel" in machine.get_params(deep=False):
+        _check_kernel(machine.kernel_)
+        _check_expansion(machine, "")
+        if hasattr(machine, "source_intercept_"):
+            _check_expansion(machine, "source_")
+    for name, shape in machine._saved_shapes().items():
+        _check_array(getattr(machine, name), name, shape)
     if hasattr(machine, "feature_scale_"):
         for name in ("feature_center_", "feature_scale_"):
             _check_array(getattr(machine, name), name, (machine.n_features_in_,))

@@ -75,6 +75,7 @@ def check_model(model: Any, papers: Any) -> None:
         check_machine(machine)
         if isinstance(machine, BagSearchCV):
             _check_search(machine)
+        _check_inside(machine)
         _compare(model, machine, papers)
         _predict_one_row(model, machine, papers.columns)
     except Fault:
@@ -96,6 +97,18 @@ def _check_search(search: BagSearchCV) -> None:
         or hasattr(machine, "support_vectors_") != hasattr(search, "support_vectors_")
     ):
         raise Fault("its best_estimator_ has other columns, classes or rows than the model")
+
+
+def _check_inside(machine: BagClassifier) -> None:
+    """Check the classifiers that a machine asks when it predicts."""
+    for inside in machine._machines_inside():
+        *_, last = _steps(inside)
+        check_is_fitted(last)
+        if inside.n_features_in_ != machine.n_features_in_:
+            raise Fault(f"{_name(last)} in it takes other columns than the model")
+        if isinstance(last, BagClassifier):
+            check_machine(last)
+            _check_inside(last)
 
 
 def plain(value: Any) -> Any:

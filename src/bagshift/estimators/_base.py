@@ -101,6 +101,14 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
     def _bag_tags(self) -> BagTags:
         """Return what this classifier can make use of."""
 
+    def _saved_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of fitted arrays that predictions need, but for a kernel machine's."""
+        return {}
+
+    def _machines_inside(self) -> list[Any]:
+        """Return fitted classifiers that predictions need."""
+        return []
+
     def decision_function(self, X: Any) -> Floats:
         """Return the score of every row; positive values mean ``classes_[1]``.
 

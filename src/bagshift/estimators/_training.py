@@ -374,7 +374,8 @@ def check_kernel_matrix(X_source: Any, X_target: Any) -> None:
 
 
 def _is_pairwise(estimator: Any) -> bool:
-    return isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
+    kernel = getattr(estimator, "kernel", None)
+    return isinstance(kernel, str) and kernel == "precomputed"
 
 
 def _warn(data: TrainingData) -> None:
