@@ -5,12 +5,16 @@ A message is one sentence: the argument or file, the first five bag ids and how 
 and what to do about it.
 """
 
+import sys
+import warnings
 from collections.abc import Iterable
 from itertools import islice
 
 import numpy as np
 
 _LONGEST_NAME = 60
+# Between a user's line and ours there may be these, as when a Pipeline is fitted.
+_LIBRARIES = {"bagshift", "joblib", "sklearn"}
 
 
 class BagError(ValueError):
@@ -42,11 +46,32 @@ class PositiveClassWarning(UserWarning):
 
 
 class RoundedShareWarning(UserWarning):
-    """A share that is not that of a whole count, and so is taken as rounded."""
+    """A share that is not that of a whole count, and does not tell which one was rounded."""
 
 
 class ReversedScoresWarning(UserWarning):
     """The bags fit a machine and its mirror image about equally well."""
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn at the line outside of the libraries that led here.
+
+    So a warning names a line that its reader wrote, and is shown once for that line.
+
+    Parameters
+    ----------
+    message : str
+        One sentence.
+    category : type of Warning
+    """
+    level, frame = 1, sys._getframe()
+    while frame.f_back and _library_of(frame.f_globals.get("__name__", "")) in _LIBRARIES:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _library_of(module: str) -> str:
+    return module.partition(".")[0]
 
 
 def plural(number: int, thing: str) -> str:

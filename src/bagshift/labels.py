@@ -5,7 +5,6 @@ Sorting the labels would be a guess: "Yes" sorts before "no". Only {0, 1}, {-1, 
 {False, True} say by themselves which label is positive; any other pair has to be declared.
 """
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,7 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from bagshift._bags.labels import is_known, read_labels
 from bagshift.bags import Bags
-from bagshift.exceptions import BagError, BagWarning, PositiveClassWarning, name_some
+from bagshift.exceptions import (
+    BagError,
+    BagWarning,
+    PositiveClassWarning,
+    name_some,
+    warn_caller,
+)
 
 _SELF_EXPLAINING = ({0, 1}, {-1, 1})
 _CLEAR_DISTANCE = 0.25
@@ -114,7 +119,7 @@ def warn_uninformative(bags: Bags) -> None:
         )
     else:
         return
-    warnings.warn(message, BagWarning, stacklevel=3)
+    warn_caller(message, BagWarning)
 
 
 def _has_law(bags: Bags) -> bool:
@@ -144,12 +149,11 @@ def warn_if_flipped(source_positive_rate: float, bags: Bags) -> None:
     distance = abs(mean_share - source_positive_rate)
     flipped_distance = abs(1 - mean_share - source_positive_rate)
     if distance > _CLEAR_DISTANCE and distance > _CLEAR_RATIO * flipped_distance:
-        warnings.warn(
+        warn_caller(
             f"the mean share is {mean_share:.2f} but {source_positive_rate:.2f} of the source "
             "rows are positive, and shares of the other class would fit far better: check which "
             "class the shares are of and declare it with Bags.from_arrays(..., positive=).",
             PositiveClassWarning,
-            stacklevel=3,
         )
 
 

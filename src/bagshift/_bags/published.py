@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The weights of true counts of all bags of a `Bags`, each under its own noise law."""
 
-import warnings
-
 import numpy as np
 
 from bagshift._bags.count_weights import IntArray, PublishedCounts, assemble, weigh_counts
 from bagshift._bags.data import BagData, BoolArray
 from bagshift._bags.ids import number_distinct
-from bagshift.exceptions import BagError, RoundedShareWarning, name_bags
+from bagshift.exceptions import BagError, RoundedShareWarning, name_bags, warn_caller
 from bagshift.noise import NEAREST_COUNT, NoiseLaw
 
 
@@ -34,8 +32,9 @@ def published_counts(bags: BagData, *, warn: bool = True) -> PublishedCounts:
     Warns
     -----
     RoundedShareWarning
-        If the share of a bag that should be that of a whole count is not; it is then taken as
-        that of the nearest count, or of both at a tie.
+        If the share of a bag should be that of a whole count but is not, and with the decimals
+        that the shares have it may be rounded from several or from none; it is then taken as that
+        of the nearest count, or of both at a tie.
 
     Examples
     --------
@@ -76,12 +75,11 @@ def _warn_of_rounding(bags: BagData, places_of: dict[NoiseLaw, IntArray]) -> Non
     for law, places in places_of.items():
         off[places] = law._is_off(bags.positive_shares[places], bags.sizes[places])
     if off.any():
-        warnings.warn(
+        warn_caller(
             f"the share of {name_bags(bags.ids[off])} is not that of a whole count ("
             f"{_show(bags, off)}), so it is taken as rounded: pass counts=, or "
             "noise=Rounding(digits=) with the number of its decimals, or the true sizes=.",
             RoundedShareWarning,
-            stacklevel=3,
         )
 
 

@@ -21,7 +21,6 @@ References
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,7 +33,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
 from bagshift.estimators._count_units import CountUnits
-from bagshift.exceptions import ReversedScoresWarning, plural
+from bagshift.exceptions import ReversedScoresWarning, plural, warn_caller
 from bagshift.solvers.count_likelihood import BagCounts, count_posterior
 from bagshift.solvers.coupled_logistic import (
     CoupledLogisticProblem,
@@ -125,7 +124,7 @@ def starts_of(
 
 
 def warn_about(end: End, *, has_source: bool) -> None:
-    """Warn, in the name of ``fit``'s caller, of what is not to be relied upon.
+    """Warn of what is not to be relied upon.
 
     Parameters
     ----------
@@ -138,20 +137,18 @@ def warn_about(end: End, *, has_source: bool) -> None:
     ReversedScoresWarning
     """
     if not end.result.converged:
-        warnings.warn(
+        warn_caller(
             f"The optimiser stopped after {plural(end.result.n_iter, 'step')} with a gradient of "
             f"norm {end.result.gradient_norm:.3g}; scale the features, lower the costs, or set a "
             "higher max_iter.",
             ConvergenceWarning,
-            stacklevel=3,
         )
     if not end.is_clear and not has_source:
-        warnings.warn(
+        warn_caller(
             "The shares fit this machine and its mirror image about equally well, so which "
             "class is which may be the wrong way round: give labelled history as source=, "
             "some labelled rows, or bags whose shares differ more.",
             ReversedScoresWarning,
-            stacklevel=3,
         )
 
 

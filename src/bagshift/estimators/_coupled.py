@@ -7,7 +7,6 @@ bags, labelled target rows) and differ only in which units they use and what the
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -21,6 +20,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from bagshift.estimators._kernel_machine import KernelMachine, TransferKernelMachine
 from bagshift.estimators._training import TrainingData, read_training
+from bagshift.exceptions import warn_caller
 from bagshift.kernels import Kernel, take_rows, unit_gram
 from bagshift.solvers import CoupledProblem, CoupledResult, solve_coupled
 from bagshift.solvers.polish import polish
@@ -147,7 +147,7 @@ class CoupledMachine(KernelMachine):
         self._finish(given)
         complaint = self._complaint(result)
         if complaint:
-            warnings.warn(complaint, ConvergenceWarning, stacklevel=2)
+            warn_caller(complaint, ConvergenceWarning)
         return self
 
     def _solve(self, data: TrainingData, gram: NDArray[Any]) -> CoupledResult:

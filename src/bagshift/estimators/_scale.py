@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from bagshift.exceptions import SourceScaleWarning
+from bagshift.exceptions import SourceScaleWarning, warn_caller
 
 # Real domains differ by shifts of a few standard deviations; a forgotten scaler by factors.
 _LARGEST_RATIO = 10.0
@@ -35,12 +34,11 @@ def warn_if_scales_differ(X_source: Any, X_target: Any) -> None:
     """
     if not _scales_differ(X_source, X_target):
         return
-    warnings.warn(
+    warn_caller(
         "Source and target features are on different scales, as happens when a Pipeline step "
         "transforms X but not source; stack both domains first: "
         "Xa, ya = stack_domains(source=(X_source, y_source), target=(X, bags)).",
         SourceScaleWarning,
-        stacklevel=4,
     )
 
 

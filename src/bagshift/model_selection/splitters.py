@@ -11,7 +11,6 @@ changes no split.
 """
 
 import numbers
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +20,7 @@ from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit, Shuffl
 from sklearn.utils import check_random_state
 
 from bagshift.bags import Bags
-from bagshift.exceptions import BagError
+from bagshift.exceptions import BagError, warn_caller
 
 Rows = NDArray[np.int64]
 RandomState = int | np.random.RandomState | None
@@ -369,8 +368,7 @@ def _check_count(name: str, value: Any, at_least: int) -> int:
 
 def _warn_about_groups(splitter: object, groups: Any) -> None:
     if groups is not None:
-        warnings.warn(
+        warn_caller(
             f"groups is ignored by {type(splitter).__name__}: y already holds the bags.",
             UserWarning,
-            stacklevel=3,
         )
