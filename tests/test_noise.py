@@ -353,7 +353,7 @@ def test_no_bags():
 
 @pytest.mark.parametrize(
     ("share", "size", "counts"),
-    [(0.333, 9, [3]), (0.33, 3, [1]), (0.5, 5, [2, 3]), (0.01, 3, [0]), (0.999, 3, [3])],
+    [(0.34, 9, [3]), (0.34, 3, [1]), (0.5, 5, [2, 3]), (0.01, 3, [0]), (0.999, 3, [3])],
 )
 def test_a_share_of_no_whole_count_is_taken_as_rounded(share, size, counts):
     bags = Bags.from_arrays(["a"] * size + ["b"], {"a": share, "b": 1.0})
@@ -371,6 +371,31 @@ def test_a_share_of_no_whole_count_is_taken_as_rounded(share, size, counts):
     np.testing.assert_array_equal(again.first_counts, found.first_counts)
 
 
+@given(st.integers(1, 400), st.integers(3, 6), st.data())
+def test_a_rounded_share_that_one_count_fits_is_silent(size, digits, data):
+    counts = data.draw(st.lists(st.integers(0, size), min_size=2, max_size=5))
+    counts[0] = min(1, size - 1)
+    shares = {bag: round(count / size, digits) for bag, count in enumerate(counts)}
+    found = published_counts(Bags.from_arrays(np.repeat(np.arange(len(counts)), size), shares))
+    assert found.first_counts.tolist() == counts
+    assert not found.log_weights.any()
+
+
+@pytest.mark.parametrize(
+    ("shares", "size", "named"),
+    [
+        ({"a": 0.127, "b": 0.5}, 2999, "'a', 'b' is"),  # three decimals leave several counts
+        ({"a": 0.333, "b": 0.5}, 3, "'b' is"),  # none of three has a share of 0.500
+        ({"a": 0.3331, "b": 0.5}, 9, "'a', 'b' is"),
+        ({"a": 0.3, "b": 0.123456789}, 9, "'a', 'b' is"),
+    ],
+)
+def test_decimals_that_do_not_tell_the_count_are_named(shares, size, named):
+    bags = Bags.from_arrays(np.repeat(list(shares), size), shares)
+    with pytest.warns(RoundedShareWarning, match=named):
+        published_counts(bags)
+
+
 @given(st.integers(1, 5000), st.data())
 def test_whole_counts_are_exact_without_a_warning(size, data):
     count = data.draw(st.integers(0, size))
@@ -381,7 +406,7 @@ def test_whole_counts_are_exact_without_a_warning(size, data):
 
 
 def test_geometric_noise_is_whole():
-    bags = Bags.from_arrays(["a"] * 3, {"a": 1.33}, noise=GeometricNoise(1.0))
+    bags = Bags.from_arrays(["a"] * 3, {"a": 1.2}, noise=GeometricNoise(1.0))
     with pytest.warns(RoundedShareWarning, match="bag 'a'"):
         found = published_counts(bags)
     np.testing.assert_array_equal(

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bagshift._bags.count_weights import LONGEST_DROP, is_whole, weigh_counts
+from bagshift._bags.count_weights import LONGEST_DROP, fits_one_count, is_whole, weigh_counts
 from bagshift.exceptions import BagError
 
 FloatArray = NDArray[np.float64]
@@ -114,7 +114,7 @@ class NoiseLaw(ABC):
         return np.zeros(np.shape(sizes))
 
     def _is_off(self, shares: FloatArray, sizes: FloatArray) -> BoolArray:
-        """Tell shares that the law can only use after rounding them to a whole count."""
+        """Tell shares that are not whole counts and do not say which count was rounded."""
         return np.zeros(np.shape(shares), dtype=bool)
 
 
@@ -235,7 +235,7 @@ class GeometricNoise(_ExponentialLaw):
         return np.asarray(np.log(np.tanh(self.epsilon / 2)) - self.epsilon * distance)
 
     def _is_off(self, shares: FloatArray, sizes: FloatArray) -> BoolArray:
-        return ~is_whole(shares * sizes)
+        return ~fits_one_count(shares, sizes)
 
 
 @dataclass(frozen=True)
@@ -340,7 +340,7 @@ class _NearestCount(NoiseLaw):
         return np.zeros(np.shape(counts))
 
     def _is_off(self, shares: FloatArray, sizes: FloatArray) -> BoolArray:
-        return ~is_whole(shares * sizes)
+        return ~fits_one_count(shares, sizes)
 
 
 NEAREST_COUNT = _NearestCount()

@@ -15,7 +15,6 @@ from bagshift import (
     GaussianNoise,
     LaplaceNoise,
     ReversedScoresWarning,
-    RoundedShareWarning,
     Rounding,
     noise_counts,
     stack_domains,
@@ -100,11 +99,10 @@ def test_law_with_all_its_mass_on_one_count_is_exact(law):
     np.testing.assert_allclose(told.decision_function(X), exact.decision_function(X), atol=1e-6)
 
 
-def test_shares_of_no_whole_count_are_rounded_ones():
+def test_rounded_shares_that_tell_the_count_are_that_count():
     X, bags, _, source = two_domains()
     shares = dict(enumerate(bags.positive_shares.round(2)))
-    with pytest.warns(RoundedShareWarning):
-        taken = machine().fit(X, Bags.from_arrays(bags.bag_index, shares), source=source)
+    taken = machine().fit(X, Bags.from_arrays(bags.bag_index, shares), source=source)
     exact = machine().fit(X, bags, source=source)
     np.testing.assert_allclose(taken.decision_function(X), exact.decision_function(X), atol=1e-6)
 

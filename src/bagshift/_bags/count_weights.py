@@ -19,6 +19,9 @@ LONGEST_DROP = 80.0
 """Weights that are smaller than the largest by more than this in the logarithm are left out."""
 
 _WHOLE = 1e-6
+# More decimals cannot be told from the errors of single precision.
+_MOST_DECIMALS = 6
+_SINGLE_PRECISION = 1e-7
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,26 @@ def is_whole(counts: FloatArray) -> NDArray[np.bool_]:
     """Whether numbers are whole but for rounding, also that of a share in single precision."""
     tolerance = _WHOLE * np.maximum(1.0, 0.1 * np.abs(counts))
     return np.asarray(np.abs(counts - np.rint(counts)) <= tolerance)
+
+
+def fits_one_count(shares: FloatArray, sizes: FloatArray) -> NDArray[np.bool_]:
+    """Tell shares that can only be those of one whole count, exact or rounded.
+
+    A column of shares has the decimals of its longest entry, since zeros at the end are not seen.
+    """
+    half = 0.5 * _last_decimal(shares) * sizes
+    counts = shares * sizes
+    slack = 1e-9 + 1e-15 * np.abs(sizes)
+    lowest, highest = np.ceil(counts - half - slack), np.floor(counts + half + slack)
+    return is_whole(counts) | (lowest == highest)
+
+
+def _last_decimal(shares: FloatArray) -> float:
+    """Return the unit of the last decimal that shares are rounded to; 0 if they have too many."""
+    for digits in range(1, _MOST_DECIMALS + 1):
+        if np.all(np.abs(shares - np.round(shares, digits)) <= _SINGLE_PRECISION):
+            return 10.0**-digits
+    return 0.0
 
 
 def _starts(lengths: IntArray) -> IntArray:
