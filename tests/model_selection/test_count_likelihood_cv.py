@@ -26,6 +26,9 @@ from bagshift.model_selection import (
     LeaveOneBagOut,
     count_log_likelihood,
 )
+from bagshift.model_selection._count_engine import CountEngine
+from bagshift.model_selection._folds import bag_folds, bag_splits
+from bagshift.model_selection._search_result import cv_results_of
 from bagshift.model_selection.grids import count_grid
 
 GRID = {"C_target": [0.5, 2.0], "coupling": [0.3, 3.0], "start": ["source", "inverse_calibration"]}
@@ -117,6 +120,34 @@ def test_weights_of_bags_weigh_the_score(domains):
     weighted = Bags.from_arrays(domains.bag_ids, domains.shares, weights=weights)
     search = clone(plain).fit(domains.X, weighted, source=domains.source)
     np.testing.assert_allclose(search.best_score_, plain.best_score_)
+
+
+@pytest.mark.parametrize("cv", [LeaveOneBagOut(), BagKFold(7)], ids=["one out", "two out"])
+def test_the_mean_score_is_that_of_bags_by_their_weights(domains, cv):
+    weights = dict(zip(domains.shares, np.linspace(0.1, 3.0, len(domains.shares)), strict=True))
+    weighted = Bags.from_arrays(domains.bag_ids, domains.shares, weights=weights)
+    machine = CountLikelihoodClassifier(0.5, 0.5, 1.0, kernel="linear")
+    given = read_training(machine, domains.X, weighted, source=domains.source)
+    folds = bag_folds(bag_splits(cv, domains.X, weighted), weighted)
+    found = CountEngine().cross_validate([machine], given, folds)
+    expected = np.average(found.bags.values, axis=1, weights=weighted.weights)
+    np.testing.assert_allclose(found.means, expected)
+    results = cv_results_of([{}], found)
+    assert results["mean_test_score"] == found.means
+    splits = np.array([results[f"split{k}_test_score"][0] for k in range(len(folds))])
+    spread = np.average((splits - found.means) ** 2, weights=found.fold_weights)
+    np.testing.assert_allclose(results["std_test_score"], np.sqrt(spread))
+
+
+def test_folds_of_bags_of_equal_weight_count_the_same(domains):
+    weights = dict.fromkeys(domains.shares, 3.0)
+    weighted = Bags.from_arrays(domains.bag_ids, domains.shares, weights=weights)
+    found = path_search(
+        CountLikelihoodClassifier(kernel="linear"), domains.X, weighted, grid={}, cv=BagKFold(4)
+    )
+    splits = [found.cv_results[f"split{k}_test_score"][0] for k in range(4)]
+    assert found.best_score == np.mean(splits)
+    assert found.cv_results["std_test_score"][0] == np.std(splits)
 
 
 def test_one_standard_error_takes_the_more_regular_machine(domains):

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+import time
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -7,7 +9,14 @@ from sklearn.model_selection import GridSearchCV, KFold, ParameterGrid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bagshift import TGPLM, Bags, InverseCalibrationSVM, SourceSVM, stack_domains
+from bagshift import (
+    TGPLM,
+    Bags,
+    CountLikelihoodClassifier,
+    InverseCalibrationSVM,
+    SourceSVM,
+    stack_domains,
+)
 from bagshift.exceptions import BagError, KernelMemoryError
 from bagshift.kernels import _memory
 from bagshift.model_selection import (
@@ -15,6 +24,8 @@ from bagshift.model_selection import (
     BagShuffleSplit,
     LeaveOneBagOut,
     RepeatedBagKFold,
+    _count_engine,
+    _path_engine,
     path_search,
     share_error_soft_ties,
 )
@@ -306,6 +317,33 @@ def test_progress_counts_every_fold_of_every_kernel(domains):
         progress=lambda done, total: calls.append((done, total)),
     )
     assert calls == [(done, 8) for done in range(1, 9)]
+
+
+@pytest.mark.parametrize("machine", [InverseCalibrationSVM(), CountLikelihoodClassifier()])
+def test_an_interrupt_stops_folds_that_are_running(machine, domains, monkeypatch):
+    engine = _path_engine if isinstance(machine, InverseCalibrationSVM) else _count_engine
+    name = "solve_coupled" if engine is _path_engine else "solve_coupled_logistic"
+    solve, solved = getattr(engine, name), []
+
+    def slow(*args, **settings):
+        if len(solved) > 8:  # the first fold is done by then
+            time.sleep(0.05)
+        solved.append(1)
+        return solve(*args, **settings)
+
+    def interrupt(done, total):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, name, slow)
+    grid = {"C" if engine is _path_engine else "C_target": np.linspace(1.0, 2.0, 8)}
+    with pytest.raises(KeyboardInterrupt):
+        path_search(
+            machine, domains.X, domains.bags, grid=grid, cv=7, n_jobs=2, progress=interrupt
+        )
+    time.sleep(0.2)  # a fold may end the setting that it is at
+    n_solved = len(solved)
+    time.sleep(0.3)
+    assert len(solved) == n_solved < 7 * 8
 
 
 def test_first_of_equals_wins(domains):

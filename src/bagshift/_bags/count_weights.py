@@ -149,7 +149,7 @@ def fits_one_count(shares: FloatArray, sizes: FloatArray) -> NDArray[np.bool_]:
     counts = shares * sizes
     slack = 1e-9 + 1e-15 * np.abs(sizes)
     lowest, highest = np.ceil(counts - half - slack), np.floor(counts + half + slack)
-    return is_whole(counts) | (lowest == highest)
+    return np.asarray(is_whole(counts) | (lowest == highest))
 
 
 def _last_decimal(shares: FloatArray) -> float:

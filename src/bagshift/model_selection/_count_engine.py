@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.utils.parallel import Parallel, delayed
 
 from bagshift.bags import Bags
 from bagshift.estimators._count_starts import inverse_calibration_start, source_start
@@ -27,7 +27,7 @@ from bagshift.estimators._training import TrainingData, check_kernel_matrix
 from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
 from bagshift.kernels import require_memory
 from bagshift.model_selection._folds import BagFold, shuffled_folds
-from bagshift.model_selection._grouping import counter, group, parameters
+from bagshift.model_selection._grouping import Check, counter, group, over_folds, parameters
 from bagshift.model_selection._search_engine import BagScores, FoldScores, Grid, Progress
 from bagshift.model_selection.grids import count_grid
 from bagshift.model_selection.splitters import LeaveOneBagOut
@@ -156,8 +156,7 @@ class CountEngine:
         for members in blocks:
             # Made in the call, so that the features of one kernel are gone before the next.
             block = _make_block([machines[i] for i in members], given, units)
-            work = Parallel(n_jobs=n_jobs, prefer="threads")
-            results = work(delayed(_run_fold)(block, fold, advance) for fold in folds)
+            results = over_folds(partial(_run_fold, block, advance), folds, n_jobs)
             for number, result in enumerate(results):
                 scores.add(members, number, result)
         return scores.as_fold_scores()
@@ -169,6 +168,7 @@ class _Scores:
     def __init__(self, n_settings: int, given: TrainingData, folds: list[BagFold]) -> None:
         shape = n_settings, len(folds)
         self.weights = given.bags.weights
+        self.test_bags = [fold.test_bags for fold in folds]
         self.score, self.share_error = np.empty(shape), np.empty(shape)
         self.converged = np.empty(shape, dtype=bool)
         self.total = np.zeros((n_settings, given.bags.n_bags))
@@ -191,7 +191,18 @@ class _Scores:
             converged=self.converged,
             details={"share_error": self.share_error},
             bags=BagScores(values, self.weights),
+            fold_weights=self._fold_weights(),
         )
+
+    def _fold_weights(self) -> Floats | None:
+        """Return the mean weight of the bags of each fold; None where it says nothing.
+
+        The mean and not the sum: bags of equal weight leave folds to count the same, as they do
+        in scikit-learn, however many bags a fold has.
+        """
+        if np.ptp(self.weights) == 0:
+            return None
+        return np.array([self.weights[bags].mean() for bags in self.test_bags])
 
 
 def _make_block(
@@ -210,7 +221,9 @@ def _make_block(
     return _Block(machines, data, units, source, space.transform(data.X_target[units.rows]))
 
 
-def _run_fold(block: _Block, fold: BagFold, advance: Callable[[], None]) -> _FoldResult:
+def _run_fold(
+    block: _Block, advance: Callable[[], None], fold: BagFold, check: Check
+) -> _FoldResult:
     units = block.units
     tested = np.asarray(fold.test_bags)
     rest = block.target_features[units.counts.rows_of(tested)]
@@ -221,6 +234,7 @@ def _run_fold(block: _Block, fold: BagFold, advance: Callable[[], None]) -> _Fol
     converged = np.empty(n_settings, dtype=bool)
     sizes = counts.sizes
     for setting, result in _solve_fold(block, fold):
+        check()
         machines = result.machines
         scores = rest @ machines.target_weights + machines.target_intercept
         log_likelihood[setting] = count_posterior(scores, counts).log_likelihood

@@ -9,11 +9,11 @@ is still feasible; from (C_source, C_target) to a common multiple of both, so is
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.parallel import Parallel, delayed
 
 from bagshift.bags import Bags
 from bagshift.estimators._coupled import CoupledMachine, finite_gram, row_coefficients
@@ -22,7 +22,7 @@ from bagshift.estimators.source_svm import threshold_for
 from bagshift.kernels import Kernel, decision_values, require_memory
 from bagshift.kernels._tiles import kernel_dtype
 from bagshift.model_selection._folds import BagFold, default_bag_cv
-from bagshift.model_selection._grouping import counter, group, parameters
+from bagshift.model_selection._grouping import Check, counter, group, over_folds, parameters
 from bagshift.model_selection._search_engine import BagScores, FoldScores, Grid, Progress
 from bagshift.model_selection.grids import named_grid
 from bagshift.model_selection.scorers import bag_errors_of, combine_errors
@@ -162,13 +162,15 @@ def _errors_of_block(
         )
         scores = _scores(block, solutions, np.arange(len(block.given.bags)))
         return [_errors_without_bags(block, fold, solutions, scores, advance) for fold in folds]
-    work = Parallel(n_jobs=n_jobs, prefer="threads")
-    return list(work(delayed(_errors_of_fold)(block, fold, advance) for fold in folds))
+    return over_folds(partial(_errors_of_fold, block, advance), folds, n_jobs)
 
 
-def _errors_of_fold(block: _Block, fold: BagFold, advance: Callable[[], None]) -> _FoldErrors:
+def _errors_of_fold(
+    block: _Block, advance: Callable[[], None], fold: BagFold, check: Check
+) -> _FoldErrors:
     data, gram = _training_part(block, fold)
-    solutions = _solve_chains(block.machines, data, gram, fold.train_rows, len(block.data.bags))
+    n_rows = len(block.data.bags)
+    solutions = _solve_chains(block.machines, data, gram, fold.train_rows, n_rows, check)
     scores = _scores(block, solutions, fold.test_rows)
     advance()
     return _errors(block, fold, solutions, scores)
@@ -259,6 +261,7 @@ def _solve_chains(
     gram: NDArray[Any],
     target_rows: NDArray[np.int64],
     n_target: int,
+    check: Check = lambda: None,
 ) -> _Solutions:
     """Solve every setting; `target_rows` are the rows of `data` among all `n_target` rows."""
     rows = np.concatenate([np.arange(data.n_source), data.n_source + target_rows])
@@ -269,6 +272,7 @@ def _solve_chains(
     )
     for chain in _chains(machines):
         for setting, result in _solve_chain(machines, chain, data, gram):
+            check()
             coefficients = row_coefficients(result.target_coefficients, data)
             solutions.coefficients[rows, setting] = coefficients
             solutions.intercepts[setting] = result.intercept_target

@@ -51,12 +51,32 @@ class FoldScores:
         What else was measured, such as "share_error"; their means stand in the results.
     bags : BagScores or None
         The same by bags, for standard errors; None leaves these to the folds.
+    fold_weights : ndarray of shape (n_folds,) or None
+        Weights of the folds in the mean score; None where all count the same.
     """
 
     scores: Floats
     converged: NDArray[np.bool_]
     details: dict[str, Floats] = field(default_factory=dict)
     bags: BagScores | None = None
+    fold_weights: Floats | None = None
+
+    @property
+    def means(self) -> Floats:
+        """Mean score of every setting; shape (n_settings,)."""
+        return self._mean(self.scores)
+
+    @property
+    def deviations(self) -> Floats:
+        """Standard deviation of the scores of every setting over folds; (n_settings,)."""
+        if self.fold_weights is None:
+            return np.asarray(self.scores.std(axis=1))
+        return np.sqrt(self._mean((self.scores - self.means[:, None]) ** 2))
+
+    def _mean(self, values: Floats) -> Floats:
+        if self.fold_weights is None:
+            return np.asarray(values.mean(axis=1))
+        return np.asarray(np.average(values, axis=1, weights=self.fold_weights))
 
 
 class SearchEngine(Protocol):

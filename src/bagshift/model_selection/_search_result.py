@@ -32,7 +32,8 @@ class SearchResult:
     best_estimator : estimator
         The estimator with these parameters, fitted on everything.
     best_score : float
-        Its score: the mean over folds of the criterion, for TGPLM and its relatives
+        Its score: the mean over folds of the criterion (by the mean weight of their bags, where
+        the criterion heeds these); for TGPLM and its relatives
         1 - share error - 1e-6 * soft share error.
     best_index : int
         Its place in `table` and in the arrays of `cv_results`.
@@ -80,7 +81,7 @@ def choose(
     int
         The first of equals.
     """
-    means = found.scores.mean(axis=1)
+    means = found.means
     best = int(np.argmax(means))
     if not one_standard_error:
         return best
@@ -141,8 +142,8 @@ def table_of(params: list[dict[str, Any]], found: FoldScores) -> list[dict[str, 
     -------
     list of dict
     """
-    means = {"score": found.scores, **found.details}
-    means = {name: values.mean(axis=1) for name, values in means.items()}
+    means = {name: values.mean(axis=1) for name, values in found.details.items()}
+    means = {"score": found.means, **means}
     return [
         {
             "params": setting,
@@ -174,8 +175,8 @@ def cv_results_of(params: list[dict[str, Any]], found: FoldScores) -> dict[str, 
     }
     results["params"] = params
     results |= {f"split{k}_test_score": column.copy() for k, column in enumerate(scores.T)}
-    results["mean_test_score"] = scores.mean(axis=1)
-    results["std_test_score"] = scores.std(axis=1)
+    results["mean_test_score"] = found.means
+    results["std_test_score"] = found.deviations
     ranks = rankdata(-results["mean_test_score"], method="min")
     results["rank_test_score"] = ranks.astype(np.int32)
     results |= {f"mean_{name}": values.mean(axis=1) for name, values in found.details.items()}

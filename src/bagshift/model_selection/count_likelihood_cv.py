@@ -71,7 +71,8 @@ class CountLikelihoodCV(InBagPosteriors, BagSearchCV):
     best_params_ : dict
         The chosen values, as ``CountLikelihoodClassifier.set_params`` takes them.
     best_score_ : float
-        Their score: the mean over folds of the mean log-likelihood of a held-out bag's number.
+        Their score: the mean over folds of the mean log-likelihood of a held-out bag's number,
+        bags by their weights and folds by the mean weight of their bags.
     best_index_ : int
         Their place in the arrays of ``cv_results_``.
     cv_results_ : dict of str to array
