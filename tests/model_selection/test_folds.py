@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, StratifiedKFold
 
 from bagshift import Bags, InverseCalibrationSVM, SourceSVM, stack_domains
 from bagshift.exceptions import BagError
@@ -44,6 +45,15 @@ def test_what_is_no_cv(call, cv, rows):
     with pytest.raises(TypeError, match="cv must be a splitter such as BagKFold") as caught:
         call(*rows, cv)
     assert "\n" not in str(caught.value)
+
+
+@both
+@pytest.mark.parametrize("cv", [GroupKFold(3), LeaveOneGroupOut(), StratifiedKFold(3)])
+def test_splitters_of_scikit_learn_that_need_groups_or_labels(call, cv, rows):
+    with pytest.raises(
+        TypeError, match="themselves: give a number of folds, or BagKFold"
+    ):
+        call(*rows, cv)
 
 
 @both

@@ -13,6 +13,7 @@ from bagshift import (
     TGPLM,
     Bags,
     CountLikelihoodClassifier,
+    CountLikelihoodCV,
     InverseCalibrationSVM,
     SourceSVM,
     stack_domains,
@@ -379,6 +380,9 @@ def test_unconverged_settings_are_told(domains):
         ({"grid": {"C_target": [-1.0]}}, ValueError, "C_target"),
         ({"grid": {"colour": [1]}}, ValueError, "colour"),
         ({"grid": []}, ValueError, "grid is empty"),
+        ({"grid": None}, TypeError, 'grid must be "quick", "full", a dict'),
+        ({"progress": lambda done: None}, TypeError, r"progress\(done, total\)"),
+        ({"progress": lambda a, b, c: None}, TypeError, "does not take two numbers"),
         ({"cv": KFold(4)}, BagError, "BagKFold"),
         ({"cv": 40}, BagError, "at least 40 bags"),
         ({"cv": []}, BagError, "no bag at all"),
@@ -392,6 +396,8 @@ def test_what_cannot_be_searched(call, error, message, domains):
 def test_what_is_no_machine_or_no_bags(domains):
     with pytest.raises(TypeError, match="not with RandomForestClassifier"):
         path_search(RandomForestClassifier(), domains.X, domains.bags)
+    with pytest.raises(TypeError, match="the machine CountLikelihoodClassifier"):
+        path_search(CountLikelihoodCV(), domains.X, domains.bags)
     with pytest.raises(TypeError, match="must be a Bags"):
         path_search(TGPLM(), domains.X, domains.labels)
     one = np.flatnonzero(domains.bag_ids == 0)

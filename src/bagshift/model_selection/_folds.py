@@ -136,6 +136,8 @@ def bag_splits(cv: Any, X: Any, y: Bags) -> list[Split]:
 
     Raises
     ------
+    TypeError
+        If `cv` is a splitter of scikit-learn that asks for groups or labels.
     BagError
         If a bag is cut, trained on in the fold that holds it out, or nothing is held out.
     ValueError
@@ -143,13 +145,27 @@ def bag_splits(cv: Any, X: Any, y: Bags) -> list[Split]:
         rows.
     """
     check_consistent_length(X, y)
-    pairs = cv.split(X, y) if hasattr(cv, "split") else cv
-    splits = [_read_split(pair, len(y)) for pair in pairs]
+    splits = [_read_split(pair, len(y)) for pair in _pairs(cv, X, y)]
     if not splits:
         raise BagError("cv holds out no bag at all.")
     for train, test in splits:
         _check_split(train, test, y)
     return splits
+
+
+def _pairs(cv: Any, X: Any, y: Bags) -> list[Any]:
+    if not hasattr(cv, "split"):
+        return list(cv)
+    if not type(cv).__module__.startswith("sklearn."):
+        return list(cv.split(X, y))
+    try:
+        return list(cv.split(X, y))
+    except (TypeError, ValueError) as error:  # it asks for groups= or for labels
+        raise TypeError(
+            f"cv={type(cv).__name__} of scikit-learn cannot split Bags, whose groups are the bags "
+            "themselves: give a number of folds, or BagKFold or another splitter of "
+            "bagshift.model_selection."
+        ) from error
 
 
 def bag_folds(splits: list[Split], y: Bags) -> list[BagFold]:

@@ -108,7 +108,8 @@ def path_search(
     Raises
     ------
     TypeError
-        If `bags` is not a :class:`~bagshift.Bags`, or `estimator` or `cv` is of another kind.
+        If `bags` is not a :class:`~bagshift.Bags`, or `estimator`, `grid`, `cv` or `progress` is
+        of another kind.
     ValueError
         If `grid` is empty or names parameters that the estimator does not have, or if a fold
         tests on rows in no bag or does not train on them.
@@ -161,6 +162,7 @@ def path_search(
         )
     machine, prefix = _last_step(estimator)
     engine = engine_of(machine)
+    report = resolve_progress(progress, type(machine).__name__)
     features = _transform(estimator, X, bags)
     given = read_training(clone(machine), features, bags, source=source)
     settings = _settings(grid, fixed, machine, prefix, given)
@@ -173,7 +175,7 @@ def path_search(
         given,
         folds,
         n_jobs=n_jobs,
-        progress=resolve_progress(progress, type(machine).__name__),
+        progress=report,
     )
     params = [{f"{prefix}{name}": v for name, v in setting.items()} for setting in settings]
     best = choose(
@@ -216,6 +218,12 @@ def engine_of(machine: Any) -> SearchEngine:
     for engine in _ENGINES:
         if engine.serves(machine):
             return engine
+    if hasattr(machine, "_machine_class"):
+        inside = machine._machine_class.__name__
+        raise TypeError(
+            f"{type(machine).__name__} is a search by itself: fit it, or give path_search the "
+            f"machine {inside}."
+        )
     names = ", ".join(name for engine in _ENGINES for name in engine.machine_names)
     raise TypeError(
         f"path_search works with {names} and Pipelines that end in one of them, not with "
@@ -249,6 +257,11 @@ def _settings(
         for name in fixed:
             axes.pop(name.removeprefix(prefix), None)
         return list(ParameterGrid(axes))
+    if not isinstance(grid, Mapping | Sequence):
+        raise TypeError(
+            'grid must be "quick", "full", a dict of parameters and lists of their values, or a '
+            f"list of such; got {grid!r}."
+        )
     settings = list(ParameterGrid(grid))
     if not settings:
         raise ValueError(
