@@ -370,8 +370,9 @@ class Bags(BagData):
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise TypeError(
             "Bags are no array of labels, since they hold shares of groups: use cv=BagKFold(5) "
-            "in place of a number of folds or of stratify=, scoring=neg_share_error or another "
-            "scorer of bagshift.model_selection, and estimators that learn from bags."
+            "in place of a number of folds or of stratify=, bag_cross_val_predict in place of "
+            "cross_val_predict, scoring=neg_share_error or another scorer of "
+            "bagshift.model_selection, and estimators that learn from bags."
         )
 
     # Display ------------------------------------------------------------------------------

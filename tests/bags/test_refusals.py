@@ -61,6 +61,11 @@ def test_percentages(shares):
     check(refusal(IDS, pairs), "looks like 0-100", "divide by 100")
 
 
+@pytest.mark.parametrize("shares", [{"a": 2, "b": 1, "c": 0}, {"a": 300, "b": 0, "c": 20}])
+def test_counts_in_place_of_shares(shares):
+    check(refusal(IDS, shares), "pass counts= if these whole numbers are counts")
+
+
 @pytest.mark.parametrize(
     "shares", [SHARES | {"a": 1.2}, SHARES | {"a": 45}, {"a": -3, "b": 50, "c": 4}]
 )

@@ -156,8 +156,50 @@ def test_a_source_with_one_class_raises():
 
 def test_a_source_with_other_columns_raises():
     X, bags, _, (X_source, y_source) = two_domains()
-    with pytest.raises(ValueError, match="features"):
+    with pytest.raises(ValueError, match=r"source=.*features"):
         TGPLM().fit(X, bags, source=(X_source[:, :2], y_source))
+
+
+def test_rows_and_labels_of_a_source_in_the_wrong_order_raise():
+    X, bags, _, (X_source, y_source) = two_domains()
+    with pytest.raises(ValueError, match="rows first and labels second"):
+        TGPLM().fit(X, bags, source=(y_source, X_source))
+
+
+@pytest.mark.parametrize("weight", [np.ones(7), -np.ones(60), np.full(60, np.nan), ["a"] * 60])
+def test_weights_of_a_source_that_cannot_be_used_raise(weight):
+    X, bags, _, (X_source, y_source) = two_domains()
+    with pytest.raises(ValueError, match=r"weights of source= must be .* finite numbers"):
+        TGPLM().fit(X, bags, source=(X_source, y_source, weight))
+
+
+@pytest.mark.parametrize("y", ["ids", "names", "shares"])
+def test_ids_or_shares_in_place_of_bags_point_to_from_arrays(y):
+    X, bags, _, source = two_domains()
+    given = {
+        "ids": bags.bag_index,
+        "names": np.array([f"bag {bag}" for bag in bags.bag_index]),
+        "shares": bags.positive_shares[bags.bag_index],
+    }[y]
+    with pytest.raises(ValueError, match=r"Bags\.from_arrays\(bag_ids, shares\)"):
+        TGPLM().fit(X, given)
+    with pytest.raises(ValueError, match=r"Bags\.from_arrays\(bag_ids, shares\)"):
+        TGPLM().fit(X, given, source=source)
+
+
+@pytest.mark.parametrize("kind", [float, bool, object])
+@pytest.mark.parametrize("positive", [1, 1.0, True, np.int8(1)])
+def test_equal_labels_of_other_types_are_one_class(kind, positive):
+    X, bags, labels, (X_source, y_source) = two_domains()
+    shares = dict(enumerate(bags.positive_shares))
+    declared = Bags.from_arrays(bags.bag_index, shares, positive=positive)
+    machine = TGPLM().fit(X, declared, source=(X_source, y_source.astype(kind)))
+    expected = TGPLM().fit(X, bags, source=(X_source, y_source))
+    assert machine.score(X, labels) == expected.score(X, labels)
+    np.testing.assert_array_equal(machine.decision_function(X), expected.decision_function(X))
+    other = Bags.from_arrays(bags.bag_index, shares, positive="1")
+    with pytest.raises(ValueError, match="positive='1' is not among the source labels"):
+        TGPLM().fit(X, other, source=(X_source, y_source.astype(kind)))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

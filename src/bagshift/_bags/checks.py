@@ -128,14 +128,19 @@ def check_shares(numbers: FloatArray, ids: Ids, noise: Laws, sizes: FloatArray) 
         unexplained = (1 + _ROUNDING + _MOST_SCALES * scales < numbers.T) | drowned
         if unexplained.any():
             where = _where(numbers, outside, ids)
-            raise BagError(f"shares looks like 0-100 in {where}: divide by 100.")
+            advice = "divide by 100"
+            if _are_whole(numbers):
+                advice += ", or pass counts= if these whole numbers are counts"
+            raise BagError(f"shares looks like 0-100 in {where}: {advice}.")
     noisy = is_additive(noise)
     _refuse(
         numbers,
         (outside.T & ~noisy).T,
         ids,
         "shares must lie in [0, 1]",
-        f"correct or leave them out, or {_NOISE_ADVICE}",
+        "pass counts= if these whole numbers are counts"
+        if _are_whole(numbers)
+        else f"correct or leave them out, or {_NOISE_ADVICE}",
     )
     if numbers.ndim == 2:
         _refuse(
@@ -166,8 +171,12 @@ def _check_possible(shares: FloatArray, sizes: FloatArray, noise: Laws, ids: Ids
 def _looks_like_percent(numbers: FloatArray) -> bool:
     if numbers.min() < 0 or numbers.max() > 100 or numbers.max() < 2:
         return False
-    is_whole = (numbers == np.rint(numbers)).all()  # shares are not, but for 0 and 1
-    return bool(is_whole or np.mean(numbers[numbers > 0] > 1) > 0.5)
+    return bool(_are_whole(numbers) or np.mean(numbers[numbers > 0] > 1) > 0.5)
+
+
+def _are_whole(numbers: FloatArray) -> bool:
+    """Tell numbers that shares are not: all whole, and not all of them 0 or 1."""
+    return bool((numbers == np.rint(numbers)).all() and numbers.max() > 1)
 
 
 def check_counts(

@@ -31,6 +31,8 @@ Floats = NDArray[np.float64]
 
 # Kernels computed in single precision are symmetric to this fraction of their largest entry.
 _ASYMMETRY = 1e-5
+_MAKE_BAGS = "give the bags of the rows as y: Bags.from_arrays(bag_ids, shares)"
+_IF_IDS = f"if these are bag ids, {_MAKE_BAGS}"
 
 
 @dataclass(frozen=True)
@@ -166,15 +168,12 @@ def read_training(
             )
         return _read_domains(estimator, X, y, source)
     if isinstance(y, Mapping):
-        raise ValueError(
-            "y is a mapping; make bags of the rows' ids and their shares first: "
-            "Bags.from_arrays(bag_ids, shares)."
-        )
+        raise ValueError(f"y is a mapping; {_MAKE_BAGS}.")
     if source is not None:
         raise ValueError(
             "Plain labels together with source= are ambiguous; put known target labels into "
             "Bags.unlabelled(n_rows).with_labels(labels), or train on all labelled rows without "
-            "source=."
+            f"source=; {_IF_IDS}."
         )
     return _read_labels(estimator, X, y, sample_weight)
 
@@ -191,12 +190,15 @@ def _n_rows(X: Any) -> int:
 def _read_labels(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> TrainingData:
     """Plain labels: every row is a labelled target row."""
     X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-    check_classification_targets(y)
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        raise ValueError(f"{error} To learn from shares, {_MAKE_BAGS}.") from error
     classes = np.unique(y)
     if len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(y)}."
+            f"{type_of_target(y)}; {_IF_IDS}."
         )
     if len(classes) < 2:
         raise ValueError(
@@ -294,7 +296,12 @@ def _read_source(estimator: Any, source: Any) -> tuple[Any, Any, Any]:
                 else f"{type(source).__name__}."
             )
         )
-    X = validate_rows(estimator, source[0], reset=False)
+    if np.ndim(source[0]) == 1 and np.ndim(source[1]) == 2:
+        raise ValueError("source must be (X, y), rows first and labels second; got labels first.")
+    try:
+        X = validate_rows(estimator, source[0], reset=False)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"The rows of source= cannot be used. {error}") from error
     if isinstance(source[1], Bags):
         raise ValueError("The labels of the source are Bags; give one label per row.")
     labels = Bags.for_source(source[1]).label_values
@@ -303,9 +310,14 @@ def _read_source(estimator: Any, source: Any) -> tuple[Any, Any, Any]:
             f"The source has {X.shape[0]} rows but {len(labels)} labels; give one label per row."
         )
     labels = to_label_array(labels)
-    weight = _check_sample_weight(
-        source[2] if len(source) == 3 else None, X, ensure_non_negative=True
-    )
+    weight = source[2] if len(source) == 3 else None
+    try:
+        weight = _check_sample_weight(weight, X, ensure_non_negative=True)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"The weights of source= must be {X.shape[0]:,} finite numbers that are not negative, "
+            "one per source row."
+        ) from error
     return X, labels, weight.astype(np.float64)
 
 
