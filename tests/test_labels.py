@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from bagshift import BagError, Bags, BagWarning, PositiveClassWarning
+from bagshift import BagError, Bags, BagWarning, LaplaceNoise, PositiveClassWarning
 from bagshift.labels import resolve_classes, to_label_array, warn_if_flipped, warn_uninformative
 
 
@@ -184,6 +184,18 @@ def test_bags_that_say_little(shares, part):
     with pytest.warns(BagWarning, match=part) as caught:
         warn_uninformative(bags_of(*shares))
     assert len(caught) == 1
+
+
+def test_noise_that_drowns_the_bags_is_told_once():
+    law = LaplaceNoise(30.0, unit="counts")
+    with pytest.warns(BagWarning, match="noise is larger than the bag in every bag") as caught:
+        warn_uninformative(bags_of(0.2, 3.0, -1.0, noise=law))
+    assert len(caught) == 1
+    some = {0: law, 1: None}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_uninformative(bags_of(0.2, 0.3, noise=some))
+        warn_uninformative(bags_of(*np.linspace(0.1, 0.9, 2000), noise=law))
 
 
 def test_bags_that_say_something():

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bagshift._bags.labels import is_known, read_labels
+from bagshift._bags.noise_column import scales_in_shares
 from bagshift.bags import Bags
 from bagshift.exceptions import (
     BagError,
@@ -24,6 +25,9 @@ from bagshift.exceptions import (
 _SELF_EXPLAINING = ({0, 1}, {-1, 1})
 _CLEAR_DISTANCE = 0.25
 _CLEAR_RATIO = 4.0
+# Sum over bags of (1 / scale)^2 in shares. Shares of bags differ by tenths, so their sum under
+# noise is then about as large as that noise.
+_TOO_LITTLE = 100.0
 
 
 def explain_themselves(labels: Iterable[Any]) -> bool:
@@ -101,7 +105,8 @@ def warn_uninformative(bags: Bags) -> None:
     Warns
     -----
     BagWarning
-        If there is one bag only, or all shares are equal, or all bags are pure.
+        If there is one bag only, or all shares are equal, or all bags are pure, or noise drowns
+        what they say.
     """
     shares = bags.positive_shares
     level_only = (
@@ -117,9 +122,21 @@ def warn_uninformative(bags: Bags) -> None:
             f"all {bags.n_bags:,} bags are pure (share 0 or 1), so the label of every row in them "
             "is known: an ordinary classifier fitted to these labels would use them fully."
         )
+    elif bags.n_bags and _is_drowned(bags):
+        message = (
+            "the noise is larger than the bag in every bag, and there are too few bags to make up "
+            "for it, so their numbers say next to nothing: check scale and unit of noise=, or "
+            "publish larger bags."
+        )
     else:
         return
     warn_caller(message, BagWarning)
+
+
+def _is_drowned(bags: Bags) -> bool:
+    """Whether shares are all noise, and together still are."""
+    scales = scales_in_shares(bags.noise, bags.sizes)
+    return bool(np.all(scales > 1) and np.sum(scales**-2.0) < _TOO_LITTLE)
 
 
 def _has_law(bags: Bags) -> bool:
