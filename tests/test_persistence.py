@@ -829,3 +829,11 @@ def test_versions_are_told(files: dict[str, Path], tmp_path: Path) -> None:
     path = rewritten(files["tgplm"], tmp_path / "m.skops", manifest=json.dumps(manifest).encode())
     (difference,) = version_differences(load_model(path).manifest)
     assert difference.startswith("scikit-learn 0.1 (here ")
+
+
+def test_a_generator_as_random_state_is_said(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    machine = CountLikelihoodClassifier(random_state=np.random.RandomState(0))
+    machine.fit(rng.normal(size=(20, 2)), np.arange(20) % 2)
+    with pytest.raises(ModelFileError, match="fit it with a whole number, such as random_state=0"):
+        save_model(machine, tmp_path / "model.skops")

@@ -268,6 +268,11 @@ def _dump(model: Any) -> bytes:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         strangers = untrusted_types(json.loads(archive.read(SCHEMA)))
     if strangers:
+        if any(name.endswith("RandomState") for name in strangers):
+            raise Fault(
+                "its random_state is a RandomState, which a model file never holds; fit it with a "
+                "whole number, such as random_state=0"
+            )
         names = name_some(name.rpartition(".")[2] for name in strangers)
         raise Fault(
             f"it holds {names}, and a model file holds no functions and only the types that "
