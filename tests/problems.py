@@ -4,6 +4,7 @@
 import numpy as np
 
 from bagshift import (
+    LWE,
     TGPLM,
     TGPLMCV,
     Bags,
@@ -61,6 +62,7 @@ def all_machines():
         (CountLikelihoodClassifier(), False),
         (TGPLMPlus(), True),
         (TGPLMPlus(), False),
+        (LWE(), True),
         (SourceSVM(), True),
         (SourceSVM(threshold="prior"), True),
     ]

@@ -19,11 +19,13 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from bagshift import (
+    LWE,
     TGPLM,
     TGPLMCV,
     BagKFold,
@@ -60,6 +62,10 @@ MACHINES = {
         kernel="poly", coupling=float("inf"), random_state=3, n_jobs=1
     ),
     "ic-svm": InverseCalibrationSVM(),
+    "lwe": LWE(standardize=True),
+    "lwe, other models": LWE(
+        [("logistic", make_pipeline(StandardScaler(), LogisticRegression()))], n_clusters=4
+    ),
     "svm": SourceSVM(),
     "svm, prior": SourceSVM(threshold="prior"),
     "linear": TGPLM(kernel="linear"),
@@ -205,6 +211,8 @@ def test_trusted_list_is_what_is_written(files: dict[str, Path]) -> None:
         # Dates that polars reads are datetimes here; skrub keeps either.
         "polars.datatypes.classes.Date",
         "polars.datatypes.classes.Datetime",
+        # Of sparse rows; saved and loaded in tests/estimators/test_lwe.py.
+        "sklearn.naive_bayes.MultinomialNB",
     }
 
 

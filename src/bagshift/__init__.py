@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bagshift.bags import Bags
     from bagshift.domains import stack_domains
     from bagshift.estimators import (
+        LWE,
         TGPLM,
         CountLikelihoodClassifier,
         InverseCalibrationSVM,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "LWE",
     "TGPLM",
     "TGPLMCV",
     "BagError",
@@ -86,6 +88,7 @@ _HOMES = {
     "bags": ["Bags"],
     "domains": ["stack_domains"],
     "estimators": [
+        "LWE",
         "TGPLM",
         "CountLikelihoodClassifier",
         "InverseCalibrationSVM",

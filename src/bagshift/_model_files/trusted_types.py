@@ -20,6 +20,8 @@ OBJECTS = frozenset(
     {
         "bagshift.estimators.count_likelihood.CountLikelihoodClassifier",
         "bagshift.estimators.inverse_calibration_svm.InverseCalibrationSVM",
+        "bagshift.estimators._calibrated_svm.CalibratedSVM",
+        "bagshift.estimators.lwe.LWE",
         "bagshift.estimators.source_svm.SourceSVM",
         "bagshift.estimators.tgplm.TGPLM",
         "bagshift.estimators.tgplm_plus.TGPLMPlus",
@@ -37,6 +39,9 @@ OBJECTS = frozenset(
         "sklearn.feature_extraction.text.TfidfTransformer",
         "sklearn.feature_extraction.text.TfidfVectorizer",
         "sklearn.impute._base.SimpleImputer",
+        "sklearn.linear_model._logistic.LogisticRegression",
+        "sklearn.naive_bayes.GaussianNB",
+        "sklearn.naive_bayes.MultinomialNB",
         "sklearn.pipeline.Pipeline",
         "sklearn.preprocessing._data.StandardScaler",
         "sklearn.preprocessing._encoders.OneHotEncoder",

@@ -5,11 +5,13 @@ from bagshift.estimators._base import BagTags, get_bag_tags
 from bagshift.estimators._in_bags import predict_in_bags, predict_proba_in_bags
 from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
 from bagshift.estimators.inverse_calibration_svm import InverseCalibrationSVM
+from bagshift.estimators.lwe import LWE
 from bagshift.estimators.source_svm import SourceSVM
 from bagshift.estimators.tgplm import TGPLM
 from bagshift.estimators.tgplm_plus import TGPLMPlus
 
 __all__ = [
+    "LWE",
     "TGPLM",
     "BagTags",
     "CountLikelihoodClassifier",
