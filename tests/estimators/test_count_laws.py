@@ -12,6 +12,7 @@ from bagshift import (
     Bags,
     BagWarning,
     CountLikelihoodClassifier,
+    CountLikelihoodCV,
     GaussianNoise,
     LaplaceNoise,
     ReversedScoresWarning,
@@ -321,6 +322,36 @@ def test_equal_rows_give_equal_scores(settings):
     scores = fitted.decision_function(X[:1] * 0 + 1)
     rate = bags.positive_shares.mean()
     assert scores == pytest.approx(np.log(rate / (1 - rate)), abs=0.2)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize(
+    ("settings", "factor", "says"),
+    [
+        ({"C_target": 1e300}, 1.0, "lower the costs"),
+        ({"C_source": 1e150}, 1.0, "lower the costs"),
+        ({}, 1e-160, "squares vanish"),
+        ({}, 1e-300, "squares vanish"),
+        ({}, 1e200, "squares are not finite"),
+    ],
+)
+def test_numbers_out_of_range_get_a_sentence(kernel, settings, factor, says):
+    X, bags, _, source = two_domains()
+    grid = {name: [value] for name, value in settings.items()} or "quick"
+    for wide in (
+        machine(kernel=kernel, **settings),
+        CountLikelihoodCV(grid, cv=3, kernel=kernel),
+    ):
+        with pytest.raises(ValueError, match=rf"{says}.*\.$"):
+            wide.fit(factor * X, bags, source=(factor * source[0], source[1]))
+
+
+@pytest.mark.parametrize("factor", [1e-29, 1e10, 1e30])
+def test_numbers_within_range_are_learnt_from(factor):
+    X, bags, labels, source = two_domains()
+    search = CountLikelihoodCV(cv=3, kernel="linear")
+    search.fit(factor * X, bags, source=(factor * source[0], source[1]))
+    assert search.score(factor * X, labels) > 0.8
 
 
 def test_large_features_are_learnt_from_or_refused():

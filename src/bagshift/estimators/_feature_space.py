@@ -12,6 +12,7 @@ from scipy import sparse
 
 from bagshift.estimators._training import TrainingData
 from bagshift.kernels import Kernel, LowRankMap, low_rank_map
+from bagshift.solvers.coupled_logistic import largest_entry
 
 Floats = NDArray[np.float64]
 
@@ -19,9 +20,10 @@ Floats = NDArray[np.float64]
 _UNEVEN = 100.0
 # Columns that lie so many variances apart, by their centres, would drown what varies in them.
 _APART = 9.0
-# Products of larger features leave the range of numbers.
-_LARGEST = 1e100
+# Products of larger or smaller features leave the range of numbers.
+_LARGEST, _SMALLEST = 1e100, 1e-30
 _TOO_LARGE = "Some features are so large that their squares are not finite; scale them."
+_TOO_SMALL = "All features are so small that their squares vanish; scale them."
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +63,11 @@ def column_scale(data: TrainingData, rule: bool | str) -> ColumnScale | None:
     Raises
     ------
     ValueError
-        When features are too large to be squared.
+        When features are too large or too small to be squared.
     """
     parts = [X for X in (data.X_source, data.X_target) if X is not None]
+    if 0.0 < max(largest_entry(X) for X in parts) < _SMALLEST:
+        raise ValueError(_TOO_SMALL)
     if rule is False or any(sparse.issparse(X) for X in parts):
         return None
     weight = data.row_weight / data.row_weight.sum()
@@ -151,7 +155,7 @@ def feature_space(
     """
     if kernel.name == "linear":
         parts = [X for X in (data.X_source, data.X_target) if X is not None]
-        if max(float(abs(X).max()) for X in parts) > _LARGEST:
+        if max(largest_entry(X) for X in parts) > _LARGEST:
             raise ValueError(_TOO_LARGE)
         return FeatureSpace(kernel, None)
     return FeatureSpace(

@@ -48,7 +48,10 @@ def _scales_differ(X_source: Any, X_target: Any) -> bool:
     if sparse.issparse(X_source) or sparse.issparse(X_target):
         source, target = _typical_entry(X_source), _typical_entry(X_target)
         return source > 0 and target > 0 and _ratio(source, target) > _LARGEST_RATIO
-    spread_source, spread_target = X_source.std(axis=0), X_target.std(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused later
+        spread_source, spread_target = X_source.std(axis=0), X_target.std(axis=0)
+    if not np.all(np.isfinite(spread_source) & np.isfinite(spread_target)):
+        return False
     varies = (spread_source > 0) & (spread_target > 0)
     if not np.any(varies):
         return False

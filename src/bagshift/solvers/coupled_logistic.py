@@ -38,11 +38,13 @@ every conjugate gradient step, one pair and the likelihood in every other.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import expit
 
 from bagshift.solvers._coordinates import (
@@ -64,6 +66,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+# Decimal exponent of the largest products.
+_MOST_DIGITS = 280.0
 # Shift of the scores that the variance of a count is read from.
 _SHIFT = 1e-3
 
@@ -91,6 +95,11 @@ class CoupledLogisticProblem:
         From 0 to infinity; plays no part without source rows.
     n_threads : int, default=1
         Threads for the likelihood; the result does not depend on it.
+
+    Raises
+    ------
+    ValueError
+        When costs and features are so large that products of them are not finite.
     """
 
     source_features: Any
@@ -101,6 +110,18 @@ class CoupledLogisticProblem:
     bag_costs: Floats
     coupling: float
     n_threads: int = 1
+
+    def __post_init__(self) -> None:
+        with np.errstate(over="ignore"):
+            cost = float(self.source_costs.sum() + self.bag_costs.sum())
+        parts = [X for X in (self.source_features, self.target_features) if X is not None]
+        largest = max([1.0, *map(largest_entry, parts)])
+        # A step of steepest descent multiplies the squared gradient with the curvature.
+        if cost > 0.0 and 3.0 * math.log10(cost) + 4.0 * math.log10(largest) > _MOST_DIGITS:
+            raise ValueError(
+                "The costs times the squares of the features leave the range of numbers; lower "
+                "the costs or scale the features."
+            )
 
     @property
     def n_source(self) -> int:
@@ -137,6 +158,12 @@ class CoupledLogisticResult:
     gradient_norm: float
     n_iter: int
     converged: bool
+
+
+def largest_entry(X: Any) -> float:
+    """Return the largest absolute value of a dense or sparse matrix."""
+    values = X.data if sparse.issparse(X) else X
+    return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
 
 def solve_coupled_logistic(
