@@ -84,7 +84,8 @@ class CountLikelihoodClassifier(LogisticMachine):
     Parameters
     ----------
     C_source : float, default=1.0
-        Factor on the log loss of each source row.
+        Factor on the log loss of each source row. Zero is not the same as no source: its machine
+        then learns nothing, but the coupling still ties the target machine to it.
     C_target : float, default=64.0
         Factor on the log-likelihood of the count of each bag and of each labelled target row.
         Without a source the machine is the most probable one when C_target times the kernel of a
