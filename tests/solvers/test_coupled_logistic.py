@@ -347,6 +347,44 @@ def test_result_tells_whether_it_converged(as_features):
     assert result.objective < short.objective
 
 
+@pytest.mark.parametrize("as_features", [lambda p: p, as_sparse], ids=["dense", "sparse"])
+@pytest.mark.parametrize("with_source", [True, False])
+@pytest.mark.parametrize("doublings", [-40, -13, -1, 1, 17, 40])
+def test_columns_in_other_units_take_the_same_path(doublings, with_source, as_features):
+    # The penalty on the difference of intercepts has no unit, hence no coupling.
+    problem = as_features(make_problem(coupling=0.0, with_source=with_source))
+    unit = 2.0**doublings
+    other = replace(
+        problem,
+        source_features=unit * problem.source_features if with_source else None,
+        target_features=unit * problem.target_features,
+        source_costs=problem.source_costs / unit**2,
+        bag_costs=problem.bag_costs / unit**2,
+    )
+    one, two = solve_coupled_logistic(problem), solve_coupled_logistic(other)
+    assert two.n_iter == one.n_iter
+    assert two.objective == one.objective / unit**2
+    np.testing.assert_array_equal(two.machines.target_weights, one.machines.target_weights / unit)
+    assert two.machines.target_intercept == one.machines.target_intercept
+
+
+@pytest.mark.parametrize("coupling", [0.1, 10.0])
+@pytest.mark.parametrize("unit", [1e-10, 1e-5, 1e5, 1e10])
+def test_tiny_and_huge_features_converge(unit, coupling):
+    problem = make_problem(coupling=coupling)
+    result = solve_coupled_logistic(
+        replace(
+            problem,
+            source_features=unit * problem.source_features,
+            target_features=unit * problem.target_features,
+            source_costs=problem.source_costs / unit**2,
+            bag_costs=problem.bag_costs / unit**2,
+        )
+    )
+    assert result.converged
+    assert result.n_iter < 50
+
+
 def test_rounding_is_no_failure():
     problem = make_problem(labelled=True, with_source=False)
     far = replace(problem, target_features=1e4 * problem.target_features + 3e4)

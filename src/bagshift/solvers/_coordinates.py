@@ -11,6 +11,10 @@ the mean of the two machines and :math:`1 + 2\lambda` for their difference. With
 it is :math:`\tfrac12\|u\|^2 + \tfrac12\|d\|^2`, at any coupling from 0 to infinity, where
 :math:`1/s = 0` makes the machines one. Intercepts are likewise :math:`b_c = p + q/s`,
 :math:`b_h = p - q/s` with penalty :math:`2\lambda q^2 / (1 + 2\lambda)`.
+
+Weights are counted in units of :math:`1/r`, with :math:`r` about the length of a row of features,
+and the problem is multiplied by :math:`r^2`. So a column in other units of measurement, with costs
+to match, gives the same path to the same machine, and intercepts are on the scale of the weights.
 """
 
 from __future__ import annotations
@@ -77,32 +81,41 @@ class Pull:
 
 
 class TargetCoordinates:
-    """The target machine alone."""
+    """The target machine alone; `row_length` is r of the module's head."""
 
-    def __init__(self, n_features: int) -> None:
+    def __init__(self, n_features: int, *, row_length: float = 1.0) -> None:
         self.size = n_features + 1
+        self.row_length = row_length
 
     def encode(self, machines: Machines) -> Floats:
-        return np.append(machines.target_weights, machines.target_intercept)
+        return np.append(self.row_length * machines.target_weights, machines.target_intercept)
 
     def decode(self, v: Floats) -> Machines:
-        return Machines.both(v[:-1], float(v[-1]))
+        return Machines.both(v[:-1] / self.row_length, float(v[-1]))
 
     def pull_back(self, pull: Pull) -> Floats:
-        return np.append(pull.target_weights, pull.target_intercept)
+        return np.append(pull.target_weights / self.row_length, pull.target_intercept)
 
     def penalty_gradient(self, v: Floats) -> Floats:
         return np.append(v[:-1], 0.0)
 
 
 class CoupledCoordinates:
-    """Mean and difference of the machines, scaled so that the regulariser is round."""
+    """Mean and difference of the machines, scaled so that the regulariser is round.
 
-    def __init__(self, n_features: int, coupling: float) -> None:
+    `row_length` is r of the module's head.
+    """
+
+    def __init__(self, n_features: int, coupling: float, *, row_length: float = 1.0) -> None:
         self.size = 2 * n_features + 2
         self.n_features = n_features
+        self.row_length = row_length
         self.shrink = 1.0 / np.sqrt(1.0 + 2.0 * coupling)
-        self.intercept_penalty = 2.0 / (1.0 + 0.5 / coupling) if coupling > 0 else 0.0
+        penalty = 2.0 / (1.0 + 0.5 / coupling) if coupling > 0 else 0.0
+        # The penalty grows with the length of rows; beyond 1 it sets the unit of q.
+        self._shift_unit = max(1.0, row_length) if coupling > 0 else 1.0
+        self.intercept_penalty = (row_length / self._shift_unit) ** 2 * penalty
+        self._unit = row_length * np.sqrt(2.0)
 
     def _split(self, v: Floats) -> tuple[Floats, Floats, float, float]:
         q = self.n_features
@@ -110,28 +123,33 @@ class CoupledCoordinates:
 
     def encode(self, machines: Machines) -> Floats:
         stretch = 1.0 / self.shrink if self.shrink > 0 else 0.0
-        mean = (machines.source_weights + machines.target_weights) / np.sqrt(2.0)
-        difference = (machines.target_weights - machines.source_weights) / np.sqrt(2.0)
+        half = self.row_length / np.sqrt(2.0)
+        mean = half * (machines.source_weights + machines.target_weights)
+        difference = half * (machines.target_weights - machines.source_weights)
         level = (machines.source_intercept + machines.target_intercept) / 2.0
         shift = (machines.target_intercept - machines.source_intercept) / 2.0
-        return np.concatenate([mean, stretch * difference, [level, stretch * shift]])
+        return np.concatenate(
+            [mean, stretch * difference, [level, stretch * self._shift_unit * shift]]
+        )
 
     def decode(self, v: Floats) -> Machines:
         mean, difference, level, shift = self._split(v)
-        difference, shift = self.shrink * difference, self.shrink * shift
+        difference, shift = self.shrink * difference, self.shrink / self._shift_unit * shift
         return Machines(
-            source_weights=(mean - difference) / np.sqrt(2.0),
+            source_weights=(mean - difference) / self._unit,
             source_intercept=level - shift,
-            target_weights=(mean + difference) / np.sqrt(2.0),
+            target_weights=(mean + difference) / self._unit,
             target_intercept=level + shift,
         )
 
     def pull_back(self, pull: Pull) -> Floats:
-        mean = (pull.target_weights + pull.source_weights) / np.sqrt(2.0)
-        difference = (pull.target_weights - pull.source_weights) / np.sqrt(2.0)
+        mean = (pull.target_weights + pull.source_weights) / self._unit
+        difference = (pull.target_weights - pull.source_weights) / self._unit
         level = pull.target_intercept + pull.source_intercept
         shift = pull.target_intercept - pull.source_intercept
-        return np.concatenate([mean, self.shrink * difference, [level, self.shrink * shift]])
+        return np.concatenate(
+            [mean, self.shrink * difference, [level, self.shrink / self._shift_unit * shift]]
+        )
 
     def penalty_gradient(self, v: Floats) -> Floats:
         q = self.n_features

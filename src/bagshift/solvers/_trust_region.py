@@ -31,8 +31,8 @@ Floats = NDArray[np.float64]
 _TAKEN, _POOR, _GOOD = 0.15, 0.25, 0.75
 _SHRINK, _GROW = 0.25, 2.0
 _LARGEST_RADIUS = 1e9
-# Its square is a number still; no step of this length has helped for long.
-_SMALLEST_RADIUS = 1e-150
+# Steps so short, relative to the place, do not change it.
+_LOST = 1e-16
 # Decrease, relative to the objective, that rounding hides, and how often in a row there may be
 # no more before Newton's step is asked whether the search has come to its end.
 _ROUNDING = 1e-14
@@ -149,7 +149,7 @@ def minimise(objective: Objective, initial: Floats, *, tol: float, max_iter: int
             newton = _step(objective, point, np.inf, _STEP_TOLERANCE)
             is_over = newton.promise <= _NOTHING * abs(point.value)
             n_idle = 0
-        if radius < _SMALLEST_RADIUS:
+        if radius <= _LOST * max(float(np.linalg.norm(point.v)), 1e-100):
             return End(point, n_iter + 1, _is_stationary(point, tol))
         if is_over:
             return _refine(objective, point, tol, n_iter + 1, max_iter)

@@ -39,13 +39,14 @@ every conjugate gradient step, one pair and the likelihood in every other.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit
+from sklearn.utils.extmath import row_norms
 
 from bagshift.solvers._coordinates import (
     Coordinates,
@@ -70,6 +71,8 @@ Floats = NDArray[np.float64]
 _MOST_DIGITS = 280.0
 # Shift of the scores that the variance of a count is read from.
 _SHIFT = 1e-3
+# Rows longer or shorter than two to this power are scaled as those are.
+_MOST_DOUBLINGS = 250
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +148,7 @@ class CoupledLogisticResult:
     objective : float
         Value of the problem there.
     gradient_norm : float
-        Euclidean norm of the gradient in the coordinates of the module's head.
+        Euclidean norm of the gradient in the coordinates that it was solved in.
     n_iter : int
         Trust region steps.
     converged : bool
@@ -212,23 +215,46 @@ def solve_coupled_logistic(
     >>> bool(result.converged), bool(result.machines.target_weights[0] > 0)
     (True, True)
     """
-    coordinates = _coordinates(problem)
-    objective = _Objective(problem, coordinates)
+    row_length = _row_length(problem)
+    coordinates = _coordinates(problem, row_length)
+    objective = _Objective(_in_units(problem, row_length), coordinates)
     initial = coordinates.encode(start) if start is not None else np.zeros(coordinates.size)
     end = minimise(objective, initial, tol=tol, max_iter=max_iter)
     return CoupledLogisticResult(
         machines=coordinates.decode(end.point.v),
-        objective=end.point.value,
+        objective=end.point.value / row_length**2,
         gradient_norm=float(np.linalg.norm(end.point.gradient)),
         n_iter=end.n_iter,
         converged=end.converged,
     )
 
 
-def _coordinates(problem: CoupledLogisticProblem) -> Coordinates:
+def _coordinates(problem: CoupledLogisticProblem, row_length: float = 1.0) -> Coordinates:
     if problem.n_source == 0:
-        return TargetCoordinates(problem.n_features)
-    return CoupledCoordinates(problem.n_features, problem.coupling)
+        return TargetCoordinates(problem.n_features, row_length=row_length)
+    return CoupledCoordinates(problem.n_features, problem.coupling, row_length=row_length)
+
+
+def _row_length(problem: CoupledLogisticProblem) -> float:
+    """Return the power of two nearest to the length of a row; to multiply by it rounds nothing."""
+    parts = [problem.target_features]
+    if problem.n_source:
+        parts.append(problem.source_features)
+    n_rows = sum(part.shape[0] for part in parts)
+    square = sum(float(row_norms(part, squared=True).sum()) for part in parts) / n_rows
+    if not 0.0 < square < np.inf:
+        return 1.0
+    return float(2.0 ** np.clip(np.rint(0.5 * np.log2(square)), -_MOST_DOUBLINGS, _MOST_DOUBLINGS))
+
+
+def _in_units(problem: CoupledLogisticProblem, row_length: float) -> CoupledLogisticProblem:
+    """Return the problem multiplied by the square of the length of a row."""
+    factor = row_length**2
+    return replace(
+        problem,
+        source_costs=factor * problem.source_costs,
+        bag_costs=factor * problem.bag_costs,
+    )
 
 
 # Objective --------------------------------------------------------------------------------
