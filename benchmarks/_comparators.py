@@ -97,7 +97,10 @@ class CoupledBagProblem:
     def _start(self) -> Machines:
         if self.machine.start == "inverse_calibration":
             return inverse_calibration_start(
-                self.target_features, self.units.counts, self.units.shares, self.machine.C_target
+                self.target_features,
+                self.units.counts,
+                self.units.shares,
+                self.machine.C_target * self.units.weights,
             )
         return source_start(
             self.source_features,
