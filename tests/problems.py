@@ -7,6 +7,7 @@ from bagshift import (
     LWE,
     TGPLM,
     TGPLMCV,
+    BagEM,
     Bags,
     CountLikelihoodClassifier,
     CountLikelihoodCV,
@@ -63,6 +64,8 @@ def all_machines():
         (TGPLMPlus(), True),
         (TGPLMPlus(), False),
         (LWE(), True),
+        (BagEM(), True),
+        (BagEM(labels="posterior"), False),
         (SourceSVM(), True),
         (SourceSVM(threshold="prior"), True),
     ]

@@ -28,6 +28,7 @@ from bagshift import (
     LWE,
     TGPLM,
     TGPLMCV,
+    BagEM,
     BagKFold,
     Bags,
     BagShuffleSplit,
@@ -66,6 +67,7 @@ MACHINES = {
     "lwe, other models": LWE(
         [("logistic", make_pipeline(StandardScaler(), LogisticRegression()))], n_clusters=4
     ),
+    "em": BagEM(LogisticRegression(C=0.1), labels="posterior", tol=0.1),
     "svm": SourceSVM(),
     "svm, prior": SourceSVM(threshold="prior"),
     "linear": TGPLM(kernel="linear"),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bagshift.estimators import (
         LWE,
         TGPLM,
+        BagEM,
         CountLikelihoodClassifier,
         InverseCalibrationSVM,
         SourceSVM,
@@ -52,6 +53,7 @@ __all__ = [
     "LWE",
     "TGPLM",
     "TGPLMCV",
+    "BagEM",
     "BagError",
     "BagKFold",
     "BagShuffleSplit",
@@ -88,6 +90,7 @@ _HOMES = {
     "bags": ["Bags"],
     "domains": ["stack_domains"],
     "estimators": [
+        "BagEM",
         "LWE",
         "TGPLM",
         "CountLikelihoodClassifier",

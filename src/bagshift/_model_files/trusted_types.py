@@ -18,6 +18,7 @@ NUMPY_SCALARS = frozenset(
 
 OBJECTS = frozenset(
     {
+        "bagshift.estimators.bag_em.BagEM",
         "bagshift.estimators.count_likelihood.CountLikelihoodClassifier",
         "bagshift.estimators.inverse_calibration_svm.InverseCalibrationSVM",
         "bagshift.estimators._calibrated_svm.CalibratedSVM",

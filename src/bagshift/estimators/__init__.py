@@ -3,6 +3,7 @@
 
 from bagshift.estimators._base import BagTags, get_bag_tags
 from bagshift.estimators._in_bags import predict_in_bags, predict_proba_in_bags
+from bagshift.estimators.bag_em import BagEM
 from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
 from bagshift.estimators.inverse_calibration_svm import InverseCalibrationSVM
 from bagshift.estimators.lwe import LWE
@@ -13,6 +14,7 @@ from bagshift.estimators.tgplm_plus import TGPLMPlus
 __all__ = [
     "LWE",
     "TGPLM",
+    "BagEM",
     "BagTags",
     "CountLikelihoodClassifier",
     "InverseCalibrationSVM",

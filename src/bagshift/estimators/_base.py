@@ -73,7 +73,8 @@ def get_bag_tags(estimator: Any) -> BagTags:
     BagTags
     """
     inside = last_step(estimator)
-    inside = getattr(inside, "estimator", inside)
+    if not isinstance(inside, BagClassifier):
+        inside = getattr(inside, "estimator", inside)
     if inside is not estimator:
         return get_bag_tags(inside)
     tags = get_tags(estimator)

@@ -283,13 +283,28 @@ def _log_odds_of_rows(model: Any, X: Any, bags: Any) -> Floats:
     if isinstance(machine, InBagPosteriors):
         log = log_odds(machine, model.decision_function(X))
     else:
-        log = _logit_of_columns(np.asarray(model.predict_proba(X), dtype=np.float64))
+        log = logit_of_columns(np.asarray(model.predict_proba(X), dtype=np.float64))
     if len(log) != len(bags):
         raise ValueError(f"X has {len(log)} rows but the bags describe {len(bags)} rows.")
     return log
 
 
-def _logit_of_columns(probability: Floats) -> Floats:
+def logit_of_columns(probability: Floats) -> Floats:
+    """Return the log odds of the second column, kept finite.
+
+    Parameters
+    ----------
+    probability : ndarray of shape (n_rows, 2)
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+
+    Raises
+    ------
+    ValueError
+        When there are not two columns.
+    """
     if probability.ndim != 2 or probability.shape[1] != 2:
         raise ValueError(
             "counts of bags need a model of two classes; its probabilities have shape "

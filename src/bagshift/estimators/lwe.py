@@ -65,7 +65,7 @@ from bagshift.estimators._base import BagClassifier, BagTags, SigmoidProbabiliti
 from bagshift.estimators._calibrated_svm import CalibratedSVM
 from bagshift.estimators._clusters import cluster_centers, nearest, to_unit_length
 from bagshift.estimators._feature_space import ColumnScale, column_scale, standardize
-from bagshift.estimators._in_bags import InBagPosteriors
+from bagshift.estimators._in_bags import InBagPosteriors, logit_of_columns
 from bagshift.estimators._neighbourhoods import consistency, labels_of, purity
 from bagshift.estimators._training import TrainingData, read_training
 
@@ -73,7 +73,6 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
 _N_INIT = 5
-_SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 class LWE(SigmoidProbabilities, InBagPosteriors, BagClassifier):
@@ -330,8 +329,7 @@ class LWE(SigmoidProbabilities, InBagPosteriors, BagClassifier):
         if hasattr(self, "feature_scale_"):
             X = ColumnScale(self.feature_center_, self.feature_scale_).apply(X)
         cluster = nearest(self._points(X), self.cluster_centers_)
-        logs = np.log(np.maximum(self._decide(cluster, self._opinions(X)), _SMALLEST))
-        return np.asarray(logs[:, 1] - logs[:, 0])
+        return logit_of_columns(self._decide(cluster, self._opinions(X)))
 
     def _saved_shapes(self) -> dict[str, tuple[int, ...]]:
         n_clusters = len(self.cluster_centers_)
