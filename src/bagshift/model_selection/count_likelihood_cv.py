@@ -23,9 +23,8 @@ class CountLikelihoodCV(InBagPosteriors, BagSearchCV):
         for ``ParameterGrid``; those not named keep the values given here, or the defaults of the
         machine. The named grids are in prior variances of a score, C times the mean squared
         length of a row in feature space, which mean the same at any number of rows and scale of
-        features: "quick" has 16, 64 and 256 for `C_target` (four times as much under a noise
-        law), 1 and 8 for `C_source`, couplings 0.1, 1 and 10, both starts, and with an RBF kernel
-        three widths; "full" has more of each.
+        features: "quick" has 16, 64 and 256 for `C_target`, 1 and 8 for `C_source`, couplings
+        0.1, 1 and 10, both starts, and with an RBF kernel three widths; "full" has more of each.
     cv : splitter, int or iterable of (train, test), default=None
         How bags are held out; None: ``BagKFold(5)`` with a fixed shuffle, ten folds below thirty
         bags, and leave-one-bag-out below ten. A number is that of the folds.

@@ -21,8 +21,8 @@ The count-likelihood machine needs no number of terms. Its loss is a log-likelih
 
 the mean taken about the centre of the rows where the kernel is not RBF (whose rows are near no
 centre), is the variance that a score has before anything was seen: a matter of how far apart the
-classes are, not of how many rows there are. Its grids are in :math:`v`. A bag under a noise law
-says less and needs a larger cost, so there the values for ``C_target`` are four times as large.
+classes are, not of how many rows there are, nor of noise on the counts. Its grids are in
+:math:`v`.
 """
 
 from dataclasses import dataclass
@@ -80,7 +80,6 @@ class _CountAxes:
     couplings: list[float]
 
 
-_NOISY = 4.0
 _SAMPLE = 500
 
 _COUNT_AXES = {
@@ -204,8 +203,7 @@ def count_grid(name: str, machine: CountLikelihoodClassifier, given: TrainingDat
         scale = clone(machine).set_params(gamma="scale")._kernel(data).gamma
         grid["gamma"] = [width * scale for width in axes.widths]
     unit = _spread(data) if kernel.name == "linear" else _kernel_spread(kernel, data)
-    less_told = _NOISY if np.any(given.bags.is_noisy) else 1.0
-    grid["C_target"] = [less_told * variance / unit for variance in axes.target_variances]
+    grid["C_target"] = [variance / unit for variance in axes.target_variances]
     if data.n_source:
         grid["C_source"] = [variance / unit for variance in axes.source_variances]
         grid["coupling"] = list(axes.couplings)
