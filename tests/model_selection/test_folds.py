@@ -50,9 +50,7 @@ def test_what_is_no_cv(call, cv, rows):
 @both
 @pytest.mark.parametrize("cv", [GroupKFold(3), LeaveOneGroupOut(), StratifiedKFold(3)])
 def test_splitters_of_scikit_learn_that_need_groups_or_labels(call, cv, rows):
-    with pytest.raises(
-        TypeError, match="themselves: give a number of folds, or BagKFold"
-    ):
+    with pytest.raises(TypeError, match="themselves: give a number of folds, or BagKFold"):
         call(*rows, cv)
 
 
