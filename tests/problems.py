@@ -13,6 +13,7 @@ from bagshift import (
     CountLikelihoodCV,
     InverseCalibrationSVM,
     LeaveOneBagOut,
+    LLPKMeans,
     SourceSVM,
     TGPLMPlus,
 )
@@ -66,6 +67,7 @@ def all_machines():
         (LWE(), True),
         (BagEM(), True),
         (BagEM(labels="posterior"), False),
+        (LLPKMeans(), False),
         (SourceSVM(), True),
         (SourceSVM(threshold="prior"), True),
     ]

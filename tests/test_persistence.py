@@ -36,9 +36,11 @@ from bagshift import (
     CountLikelihoodCV,
     InverseCalibrationSVM,
     LeaveOneBagOut,
+    LLPKMeans,
     RepeatedBagKFold,
     SourceSVM,
     TGPLMPlus,
+    get_bag_tags,
 )
 from bagshift._model_files import archive
 from bagshift._model_files.trusted_types import OBJECTS, TRUSTED
@@ -68,6 +70,7 @@ MACHINES = {
         [("logistic", make_pipeline(StandardScaler(), LogisticRegression()))], n_clusters=4
     ),
     "em": BagEM(LogisticRegression(C=0.1), labels="posterior", tol=0.1),
+    "k-means": LLPKMeans(15, n_weightings=2, standardize=True),
     "svm": SourceSVM(),
     "svm, prior": SourceSVM(threshold="prior"),
     "linear": TGPLM(kernel="linear"),
@@ -123,7 +126,7 @@ def fitted(machine: Any, labels: tuple[Any, Any] = ("no", "yes")) -> tuple[Pipel
         negative=labels[0],
         positive=labels[1],
     )
-    source = None if isinstance(machine, InverseCalibrationSVM) else (X[:60], y)
+    source = (X[:60], y) if get_bag_tags(machine).uses_source else None
     last = clone(machine).fit(X[60:], bags, source=source)
     return Pipeline([*features.steps, ("machine", last)]), frame
 

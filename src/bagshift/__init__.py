@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         BagEM,
         CountLikelihoodClassifier,
         InverseCalibrationSVM,
+        LLPKMeans,
         SourceSVM,
         TGPLMPlus,
         get_bag_tags,
@@ -65,6 +66,7 @@ __all__ = [
     "GeometricNoise",
     "InverseCalibrationSVM",
     "KernelMemoryError",
+    "LLPKMeans",
     "LaplaceNoise",
     "LeaveOneBagOut",
     "ModelFileError",
@@ -90,6 +92,7 @@ _HOMES = {
     "bags": ["Bags"],
     "domains": ["stack_domains"],
     "estimators": [
+        "LLPKMeans",
         "BagEM",
         "LWE",
         "TGPLM",

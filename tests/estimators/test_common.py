@@ -23,6 +23,7 @@ from bagshift import (
     CountLikelihoodClassifier,
     CountLikelihoodCV,
     InverseCalibrationSVM,
+    LLPKMeans,
     SourceSVM,
     TGPLMPlus,
     get_bag_tags,
@@ -52,6 +53,10 @@ def known_failures(estimator):
         why = "weights go to the models; rows of folds and neighbourhoods count one by one"
         equal = "check_sample_weight_equivalence_on"
         return {f"{equal}_dense_data": why, f"{equal}_sparse_data": why}
+    if isinstance(estimator, LLPKMeans):
+        why = "weights go to the labels of clusters; k-means sees rows"
+        equal = "check_sample_weight_equivalence_on"
+        return {f"{equal}_dense_data": why, f"{equal}_sparse_data": why}
     if getattr(estimator, "kernel", None) != "precomputed":
         return {}
     return {"check_decision_proba_consistency": "gives two columns for eighty rows"}
@@ -67,6 +72,7 @@ def known_failures(estimator):
         LWE(),
         BagEM(),
         BagEM(labels="posterior"),
+        LLPKMeans(n_init=1),
         SourceSVM(),
         CountLikelihoodClassifier(),
         CountLikelihoodClassifier(kernel="linear"),
@@ -217,7 +223,7 @@ def test_outputs_agree_with_each_other(case, labels):
         np.testing.assert_array_equal(machine.predict_in_bags(X, bags), likelier)
     else:
         assert not hasattr(machine, "predict_proba_in_bags")
-        assert isinstance(machine, SourceSVM | TGPLMPlus)
+        assert isinstance(machine, SourceSVM | LLPKMeans | TGPLMPlus)
 
 
 @pytest.mark.parametrize("case", CASES, ids=machine_name)

@@ -22,6 +22,7 @@ OBJECTS = frozenset(
         "bagshift.estimators.count_likelihood.CountLikelihoodClassifier",
         "bagshift.estimators.inverse_calibration_svm.InverseCalibrationSVM",
         "bagshift.estimators._calibrated_svm.CalibratedSVM",
+        "bagshift.estimators.llp_k_means.LLPKMeans",
         "bagshift.estimators.lwe.LWE",
         "bagshift.estimators.source_svm.SourceSVM",
         "bagshift.estimators.tgplm.TGPLM",

@@ -6,6 +6,7 @@ from bagshift.estimators._in_bags import predict_in_bags, predict_proba_in_bags
 from bagshift.estimators.bag_em import BagEM
 from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
 from bagshift.estimators.inverse_calibration_svm import InverseCalibrationSVM
+from bagshift.estimators.llp_k_means import LLPKMeans
 from bagshift.estimators.lwe import LWE
 from bagshift.estimators.source_svm import SourceSVM
 from bagshift.estimators.tgplm import TGPLM
@@ -18,6 +19,7 @@ __all__ = [
     "BagTags",
     "CountLikelihoodClassifier",
     "InverseCalibrationSVM",
+    "LLPKMeans",
     "SourceSVM",
     "TGPLMPlus",
     "get_bag_tags",
