@@ -216,7 +216,7 @@ def test_what_cannot_be_fitted(domains):
         TGPLMCV(tube="round").fit(domains.X, domains.bags)
     with pytest.raises(ValueError, match=r"grid must be one of \['full', 'quick'\]"):
         TGPLMCV("huge").fit(domains.X, domains.bags)
-    with pytest.raises(TypeError, match="not with TGPLMCV"):
+    with pytest.raises(TypeError, match="TGPLMCV is a search by itself"):
         path_search(TGPLMCV(), domains.X, domains.bags)
 
 

@@ -176,7 +176,7 @@ def _looks_like_percent(numbers: FloatArray) -> bool:
 
 def _are_whole(numbers: FloatArray) -> bool:
     """Tell numbers that shares are not: all whole, and not all of them 0 or 1."""
-    return bool((numbers == np.rint(numbers)).all() and numbers.max() > 1)
+    return bool((numbers == np.rint(numbers)).all() and np.any(numbers > 1))
 
 
 def check_counts(
