@@ -154,13 +154,33 @@ def as_kinds(table: NamedTable, kinds: Mapping[str, Kind]) -> pl.DataFrame:
     TableError
         When a column is missing, cannot be read as its kind, or holds infinite numbers.
     """
-    missing = [name for name in kinds if name not in table.frame.columns]
+    require_kinds(table.frame.columns, kinds, table.name)
+    return pl.DataFrame([_converted(table, name, kind) for name, kind in kinds.items()])
+
+
+def require_kinds(names: Collection[str], kinds: Collection[str], table: str) -> None:
+    """Raise unless a table has the columns of a model.
+
+    Parameters
+    ----------
+    names : collection of str
+        Columns of the table.
+    kinds : collection of str
+        Columns of the model.
+    table : str
+        What to call the table.
+
+    Raises
+    ------
+    TableError
+        Naming the missing columns.
+    """
+    missing = [name for name in kinds if name not in names]
     if missing:
         raise TableError(
-            f"{table.name} lacks {_columns(missing)} that the model was fitted on; add "
+            f"{table} lacks {_columns(missing)} that the model was fitted on; add "
             f"{'it' if len(missing) == 1 else 'them'}, empty where unknown."
         )
-    return pl.DataFrame([_converted(table, name, kind) for name, kind in kinds.items()])
 
 
 def _in_order(tables: list[NamedTable]) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -49,6 +50,32 @@ def read_table(path: str | Path, *, text_columns: Iterable[str] = ()) -> pl.Data
     if frame.height == 0:
         raise TableError(f"{path} has no rows; it needs at least one below the header.")
     return frame
+
+
+def column_names(path: str | Path) -> list[str]:
+    """Read the names of the columns of a CSV or Parquet file, and nothing else.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file as :func:`read_table` takes it.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    TableError
+        When they cannot be read.
+    """
+    path = Path(path)
+    check_ending(path)
+    if _is_parquet(path):
+        with _errors_as("Parquet", path):
+            return list(pl.read_parquet_schema(path))
+    with _errors_as("CSV", path):
+        return _csv_header(path)[0]
 
 
 def write_table(frame: pl.DataFrame, path: str | Path) -> None:
@@ -161,7 +188,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _read_csv(path: Path, text_columns: set[str]) -> pl.DataFrame:
-    try:
+    with _errors_as("CSV", path):
         names, separator = _csv_header(path)
         _check_unique(names, path)
         return pl.read_csv(
@@ -171,12 +198,19 @@ def _read_csv(path: Path, text_columns: set[str]) -> pl.DataFrame:
             infer_schema_length=None,
             try_parse_dates=True,
         )
+
+
+@contextmanager
+def _errors_as(kind: str, path: Path) -> Iterator[None]:
+    """Put what goes wrong while a file is read into one sentence."""
+    try:
+        yield
     except UnicodeDecodeError as error:
         raise TableError(f"{path} is not UTF-8 text; save it again as CSV in UTF-8.") from error
     except pl.exceptions.NoDataError as error:
         raise TableError(f"{path} is empty.") from error
     except (OSError, csv.Error, pl.exceptions.PolarsError) as error:
-        raise TableError(f"{path} cannot be read as CSV: {_first_line(error)}.") from error
+        raise TableError(f"{path} cannot be read as {kind}: {_first_line(error)}.") from error
 
 
 def _csv_header(path: Path) -> tuple[list[str], str]:
@@ -190,10 +224,8 @@ def _csv_header(path: Path) -> tuple[list[str], str]:
 
 
 def _read_parquet(path: Path, text_columns: set[str]) -> pl.DataFrame:
-    try:
+    with _errors_as("Parquet", path):
         frame = pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise TableError(f"{path} cannot be read as Parquet: {_first_line(error)}.") from error
     _check_unique(frame.columns, path)
     return frame
 

@@ -31,7 +31,8 @@ def test_from_files_to_predictions(election: Any, command: Any, tmp_path: Path) 
         "on held-out bags",
         "not the accuracy of rows",
         "held-out counts probability 0.",
-        "if the columns said nothing",
+        "without the columns",
+        "a bag's mean probability from its given share",
         "start=",
         "training rows are inside",
         "bagshift predict",
@@ -87,8 +88,16 @@ def test_columns_mean_the_same_whichever_class_sorts_first(
     assert f"accuracy {accuracy:.3f} on 48 in-sample rows" in found.words
     shares = pl.read_csv(election.results)["yes_share"].to_numpy()
     error = np.abs(is_positive.reshape(-1, 6).mean(axis=1) - shares).mean()
-    assert f"share error {error:.3f} over 8 bags" in found.words
-    assert f"{is_positive.mean():.3f} of the rows are " in found.words
+    assert f"{is_positive.mean():.3f} of the rows are labelled " in found.words
+    assert f"{np.abs(shares - shares.mean()).mean():.3f} without the columns" in found.words
+    if method == "svm":
+        assert f"share error {error:.3f} over 8 bags" in found.words
+        return
+    probability = result[name].cast(pl.Float64).to_numpy()
+    expected = np.abs(probability.reshape(-1, 6).mean(axis=1) - shares).mean()
+    assert f"predicted share {probability.mean():.3f}, the mean probability of" in found.words
+    assert f"share error {expected:.3f} over 8 bags" in found.words
+    assert f"{error:.3f} if predicted labels are counted instead" in found.words
 
 
 def test_files_of_either_kind_give_the_same_predictions(
@@ -249,13 +258,13 @@ def test_evaluate_shows_the_worst_bags(election: Any, command: Any) -> None:
     assert election.fit().code == 0
     shares = ["--shares", election.results, "--share-column", "yes_share"]
     evaluate = ["evaluate", election.model, "--target", election.people, *shares, "--worst", "2"]
-    assert "Every bag has its given share." in command(*evaluate).words
+    assert "Worst bags" in command(*evaluate).words
     election.change(election.results, lambda f: f.with_columns(yes_share=1 - pl.col("yes_share")))
     found = command(*evaluate)
     assert found.code == 0, found.words
     assert "over 8 bags, 8 of which the model was fitted on" in found.words
     lines = found.out.partition("Worst bags")[2].strip().splitlines()
-    assert lines[0].split() == ["bag", "rows", "given", "predicted", "error"]
+    assert lines[0].split() == ["bag", "rows", "given", "predicted", "labelled", "error"]
     assert len(lines) == 3
 
 
@@ -303,7 +312,7 @@ def test_manifest_says_what_the_model_is(election: Any) -> None:
     assert {"bagshift", "numpy", "scikit-learn", "skrub", "python"} <= set(manifest["versions"])
     assert manifest["fit"]["n_bags"] == 8
     assert manifest["fit"]["converged"] is True
-    assert manifest["fit"]["counts"]["is_exact"] is True
+    assert manifest["fit"]["held_out_counts"]["is_exact"] is True
 
 
 def test_output_has_one_probability_per_class(election: Any, command: Any) -> None:

@@ -115,7 +115,8 @@ def test_noise_of_the_shares(election: Any, command: Any) -> None:
     law = "gaussian:scale=0.2,unit=shares"
     assert election.fit(noise=law).code == 0
     outcome = predict(election, command, *by_share(election))
-    assert "The model was fitted on noisy shares; these are taken as exact" in outcome.err
+    assert "noise (Gaussian, standard deviation 0.2 in shares), and these are taken" in outcome.err
+    assert f"if they have the same noise, add --noise {law}." in outcome.err
     sharp = result(election)["probability_in_bag_yes"]
     outcome = predict(election, command, *by_share(election, "--noise", law))
     assert outcome.code == 0, outcome.words

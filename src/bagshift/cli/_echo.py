@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,8 @@ from bagshift.exceptions import name_some, plural
 
 if TYPE_CHECKING:
     from bagshift.bags import Bags
-    from bagshift.workflows.bag_check import Finding
     from bagshift.workflows.count_fit import CountFit
+    from bagshift.workflows.findings import Finding
     from bagshift.workflows.fitting import FitOutcome
     from bagshift.workflows.inputs import FitInputs
     from bagshift.workflows.requests import BagRequest, MachineRequest
@@ -110,7 +111,7 @@ def echo_findings(findings: Sequence[Finding], *, drop: bool = False) -> None:
         if finding.level == "warning":
             say_error(f"Warning: {printable(finding.text)}")
         elif finding.level == "error" and finding.droppable and drop:
-            say_error(f"Dropped: {printable(finding.without_advice)}")
+            say_error(f"Dropped: {printable(finding.as_dropped)}")
 
 
 def echo_outcome(
@@ -142,35 +143,124 @@ def echo_outcome(
     screen.heading(f"Fitted {machine.method} in {seconds:.1f} s")
     settings = ", ".join(f"{name}={_short(value)}" for name, value in outcome.settings.items())
     facts = [("settings", settings)]
-    if outcome.held_out_share_error is None:
-        facts.append(("share error", "not estimated: it takes at least two bags"))
-    else:
-        n = outcome.n_settings
-        best = f" (optimistic: the best of {n} settings)" if n > 1 else ""
-        facts.append(("share error", f"{outcome.held_out_share_error:.3f} on held-out bags{best}"))
-    facts.append(("", f"{outcome.share_error:.3f} on the bags it was fitted on"))
-    facts.append(("", "the mean distance of predicted and given share; not the accuracy of rows"))
-    if outcome.counts is not None:
-        facts += _count_facts(outcome.counts, inputs.request.bags)
+    facts += _share_error_facts(outcome)
+    held_out = outcome.held_out_counts
+    if held_out is not None:
+        facts += count_facts(held_out, inputs.request.bags, "held-out ")
     inside = " (training rows are inside: share it like the data)"
     facts.append(("saved", f"{output}{inside if manifest.holds_training_rows else ''}"))
     screen.facts(facts)
+    if held_out is not None and not held_out.columns_help:
+        say_error(
+            "Warning: the columns did not help to predict the numbers of held-out bags; do not "
+            "trust predictions of single rows."
+        )
     screen.say()
     screen.say("Next:")
-    screen.command(f"  bagshift predict {output} {inputs.request.bags.target} -o predictions.csv")
+    plain, in_bags = _next_commands(inputs, output)
+    screen.command(f"  {plain}")
+    if machine.method == "count-likelihood":
+        screen.say("or, with what the numbers of their own bags say of the rows:")
+        screen.command(f"  {in_bags}")
 
 
-def _count_facts(counts: CountFit, request: BagRequest) -> Facts:
-    """Say how likely the numbers of held-out bags were, if possible as a probability."""
-    log = f"log-likelihood {counts.held_out:.2f}"
-    without = f"{counts.without_columns:.2f} if the columns said nothing"
-    if not counts.is_exact:
-        what = "held-out counts" if request.by_count else "held-out shares"
-        return [(what, f"{log} per bag, {without}"), ("", "higher is better")]
-    chance, least = (f"{math.exp(x):.2g}" for x in (counts.held_out, counts.without_columns))
+def _next_commands(inputs: FitInputs, output: Path) -> tuple[str, str]:
+    """Return commands that predict the target rows, alone and in their bags."""
+    bags = inputs.request.bags
+    words = ["bagshift", "predict", str(output), str(bags.target)]
+    if inputs.id_column is not None:
+        words += ["--id", inputs.id_column]
+    options = {
+        "--shares": bags.shares,
+        "--shares-bag": bags.shares_bag,
+        "--share-column": bags.share_column,
+        "--count-column": bags.count_column,
+        "--size-column": bags.size_column,
+        "--noise": bags.noise.as_option() if bags.noise else None,
+        "--on-unmatched": "drop" if bags.on_unmatched == "drop" else None,
+    }
+    more = [str(x) for name, value in options.items() if value is not None for x in (name, value)]
+    return (
+        shlex.join([*words, "-o", "predictions.csv"]),
+        shlex.join([*words, *more, "-o", "in_bags.csv"]),
+    )
+
+
+def _share_error_facts(outcome: FitOutcome) -> Facts:
+    if outcome.held_out_share_error is None:
+        first = "not estimated: it takes at least two bags"
+    else:
+        n = outcome.n_settings
+        best = f" (optimistic: the best of {n} settings)" if n > 1 else ""
+        first = f"{outcome.held_out_share_error:.3f} on held-out bags{best}"
     return [
-        ("held-out counts", f"probability {chance} on average ({log} per bag)"),
-        ("", f"{least} if the columns said nothing ({counts.without_columns:.2f})"),
+        ("share error", first),
+        ("", without_columns(outcome.constant_share_error)),
+        ("", f"{outcome.share_error:.3f} on the bags it was fitted on"),
+        ("", share_error_meaning(outcome.by_probability)),
+    ]
+
+
+def without_columns(error: float) -> str:
+    """Say what the share error would be if the columns said nothing.
+
+    Parameters
+    ----------
+    error : float
+        Share error of the overall share.
+
+    Returns
+    -------
+    str
+    """
+    return f"{error:.3f} without the columns, by the overall share alone"
+
+
+def share_error_meaning(by_probability: bool) -> str:
+    """Say what a share error compares.
+
+    Parameters
+    ----------
+    by_probability : bool
+        Whether predicted shares are mean probabilities; shares of predicted labels otherwise.
+
+    Returns
+    -------
+    str
+    """
+    predicted = "mean probability" if by_probability else "share of predicted labels"
+    return (
+        f"the mean distance of a bag's {predicted} from its given share; not the accuracy of rows"
+    )
+
+
+def count_facts(counts: CountFit, request: BagRequest, kind: str = "") -> Facts:
+    """Say how likely the numbers of bags were, if possible as a probability.
+
+    Parameters
+    ----------
+    counts : CountFit
+        What was found.
+    request : BagRequest
+        Says whether they are counts or shares.
+    kind : str, default=""
+        Which bags, in front of the name of the fact.
+
+    Returns
+    -------
+    list of (str, str)
+    """
+    log = f"log-likelihood {counts.log_likelihood:.2f}"
+    if not counts.is_exact:
+        what = "counts" if request.by_count else "shares"
+        return [
+            (f"{kind}{what}", f"{log} per bag; higher is better"),
+            ("", f"{counts.without_columns:.2f} without the columns"),
+        ]
+    chance, least = (f"{math.exp(x):.2g}" for x in (counts.log_likelihood, counts.without_columns))
+    return [
+        (f"{kind}counts", f"probability {chance} on average ({log} per bag)"),
+        ("", f"{least} without the columns ({counts.without_columns:.2f})"),
     ]
 
 

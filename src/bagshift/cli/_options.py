@@ -132,12 +132,9 @@ def bag_request(
     """
     from bagshift.workflows.requests import BagRequest
 
-    if share_column is not None and count_column is not None:
-        raise typer.BadParameter("give --share-column or --count-column, not both.")
     if share_column is None and count_column is None:
         raise typer.BadParameter("give --share-column or --count-column.")
-    if shares_bag is not None and shares is None:
-        raise typer.BadParameter("--shares-bag goes with --shares.")
+    check_share_options(shares, shares_bag, share_column, count_column)
     return BagRequest(
         target=target,
         bag=bag,
@@ -147,11 +144,51 @@ def bag_request(
         count_column=count_column,
         size_column=size_column,
         on_unmatched="drop" if on_unmatched is OnUnmatched.DROP else "raise",
-        noise=None if noise is None else _noise(noise),
+        noise=None if noise is None else noise_request(noise),
     )
 
 
-def _noise(written: str) -> NoiseRequest:
+def check_share_options(
+    shares: Path | None,
+    shares_bag: str | None,
+    share_column: str | None,
+    count_column: str | None,
+) -> None:
+    """Refuse options about shares that contradict each other.
+
+    Parameters
+    ----------
+    shares, shares_bag, share_column, count_column
+        The options of these names.
+
+    Raises
+    ------
+    typer.BadParameter
+        When both columns are named, or a bag id of no file.
+    """
+    if share_column is not None and count_column is not None:
+        raise typer.BadParameter("give --share-column or --count-column, not both.")
+    if shares_bag is not None and shares is None:
+        raise typer.BadParameter("--shares-bag goes with --shares.")
+
+
+def noise_request(written: str) -> NoiseRequest:
+    """Read option ``--noise``.
+
+    Parameters
+    ----------
+    written : str
+        As typed.
+
+    Returns
+    -------
+    NoiseRequest
+
+    Raises
+    ------
+    typer.BadParameter
+        When it is no law.
+    """
     from bagshift.workflows.noise import parse_noise
 
     try:

@@ -43,5 +43,28 @@ def _options(
     pass
 
 
+EXAMPLES = {
+    fit: """For example, from shares alone, and with a column that names rows:
+
+    \b
+    bagshift fit --target people.csv --bag precinct --id person \\
+                 --shares results.csv --share-column yes_share --positive yes \\
+                 -o model.skops
+    """,
+    predict: """For example, alone, and with the shares of the rows' own bags:
+
+    \b
+    bagshift predict model.skops people.csv -o predictions.csv
+    bagshift predict model.skops people.csv -o in_bags.csv \\
+                     --shares results.csv --share-column yes_share
+    """,
+    evaluate: """For example, against shares, and against labels:
+
+    \b
+    bagshift evaluate model.skops --target people.csv \\
+                      --shares results.csv --share-column yes_share
+    bagshift evaluate model.skops --target people.csv --label voted
+    """,
+}
 for command in (check, fit, predict, evaluate, demo):
-    app.command()(command)
+    app.command(epilog=EXAMPLES.get(command))(command)

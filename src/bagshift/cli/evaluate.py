@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bagshift.cli import _options as options
-from bagshift.cli._errors import explained
+from bagshift.cli._errors import explained, say_error
 from bagshift.cli.predict import Model
 
 if TYPE_CHECKING:
@@ -54,8 +54,21 @@ def evaluate(
         )
     from bagshift.cli._files import check_inputs, loading
     from bagshift.cli._screen import Screen
+    from bagshift.workflows.first_look import look_first
 
     check_inputs(model, target, shares)
+    options.check_share_options(shares, shares_bag, share_column, count_column)
+    law = None if noise is None else options.noise_request(noise)
+    look_first(
+        model,
+        target,
+        order="MODEL --target ROWS",
+        wanted=(label,),
+        bag=bag,
+        shares=shares,
+        shares_bag=shares_bag,
+        share_columns=(share_column, count_column, size_column, law.column if law else None),
+    )
     with loading(model, quiet):
         from bagshift.workflows.evaluation import evaluate_model
         from bagshift.workflows.models import open_model
@@ -90,26 +103,59 @@ def _show(
     worst: int,
 ) -> None:
     from bagshift.cli._echo import echo_findings
-    from bagshift.exceptions import plural
+    from bagshift.cli._screen import printable
 
     facts = [
         ("rows", f"{target.name}: {_in_sample_or_fresh(found.n_rows, found.n_fitted_rows)}"),
-        ("predicted share", f"{found.predicted_share:.3f} of the rows are {positive}"),
+        *_predicted_share(found, positive),
     ]
     if found.accuracy:
         facts += _accuracy_facts(found.accuracy)
-    if found.shares:
-        in_sample = found.shares.n_fitted_bags
-        of = plural(found.shares.bags.height, "bag")
-        kind = "" if not in_sample else f", {in_sample:,} of which the model was fitted on"
-        facts.append(("share error", f"{found.shares.overall:.3f} over {of}{kind}"))
-        facts.append(
-            ("", "the mean distance of predicted and given share; not the accuracy of rows")
-        )
+    if found.shares and bags is not None:
+        facts += _share_facts(found.shares, bags, found.by_probability)
     screen.facts(facts)
     if found.shares:
+        for doubt in found.shares.doubts:
+            say_error(f"Warning: {printable(doubt)}")
+        if found.shares.counts and not found.shares.counts.columns_help:
+            say_error(
+                "Warning: the columns do not help to predict the numbers of these bags; do not "
+                "trust predictions of single rows."
+            )
         echo_findings(found.shares.findings, drop=bags is not None and bags.on_unmatched == "drop")
-        _show_worst(screen, found.shares, worst)
+        _show_worst(screen, found.shares, worst, found.by_probability)
+
+
+def _predicted_share(found: Evaluation, positive: str) -> list[tuple[str, str]]:
+    labelled = f"{found.labelled_share:.3f} of the rows are labelled {positive}"
+    if not found.by_probability:
+        return [("predicted share", labelled)]
+    return [
+        ("predicted share", f"{found.predicted_share:.3f}, the mean probability of {positive}"),
+        ("", labelled),
+    ]
+
+
+def _share_facts(
+    shares: ShareErrors, request: BagRequest, by_probability: bool
+) -> list[tuple[str, str]]:
+    from bagshift.cli._echo import count_facts, share_error_meaning, without_columns
+    from bagshift.exceptions import plural
+
+    in_sample = shares.n_fitted_bags
+    kind = f", {in_sample:,} of which the model was fitted on" if in_sample else ""
+    facts = [
+        ("share error", f"{shares.overall:.3f} over {plural(shares.bags.height, 'bag')}{kind}"),
+        ("", without_columns(shares.constant)),
+        ("", share_error_meaning(by_probability)),
+    ]
+    if by_probability:
+        facts.insert(2, ("", f"{shares.by_labels:.3f} if predicted labels are counted instead"))
+    if shares.is_noisy:
+        facts.append(("", "the given shares are noisy, and that is a part of it"))
+    if shares.counts:
+        facts += count_facts(shares.counts, request)
+    return facts
 
 
 def _in_sample_or_fresh(n_rows: int, n_fitted: int) -> str:
@@ -135,7 +181,7 @@ def _accuracy_facts(accuracy: Accuracy) -> list[tuple[str, str]]:
     return facts
 
 
-def _show_worst(screen: Screen, shares: ShareErrors, worst: int) -> None:
+def _show_worst(screen: Screen, shares: ShareErrors, worst: int, by_probability: bool) -> None:
     listed = shares.bags.head(worst)
     if listed.is_empty():
         return
@@ -143,11 +189,20 @@ def _show_worst(screen: Screen, shares: ShareErrors, worst: int) -> None:
     if shares.overall < NOTHING:
         screen.say("Every bag has its given share.")
         return
-    screen.heading("Worst bags" if listed.height < shares.bags.height else "Bags, worst first")
+    title = "Worst bags" if listed.height < shares.bags.height else "Bags, worst first"
+    if shares.is_noisy:
+        title += ", by error against spread (what noise and chance explain)"
+    screen.heading(title)
+    columns = {"rows": "{:,}", "given": "{:.3f}", "predicted": "{:.3f}"}
+    if by_probability:
+        columns["labelled"] = "{:.3f}"
+    columns["error"] = "{:+.3f}"
+    if shares.is_noisy:
+        columns["spread"] = "{:.3f}"
     screen.table(
-        ["bag", "rows", "given", "predicted", "error"],
+        ["bag", *columns],
         [
-            [bag, f"{rows:,}", f"{given:.3f}", f"{predicted:.3f}", f"{error:+.3f}"]
-            for bag, rows, given, predicted, error in listed.iter_rows()
+            [row["bag"], *(shown.format(row[name]) for name, shown in columns.items())]
+            for row in listed.iter_rows(named=True)
         ],
     )

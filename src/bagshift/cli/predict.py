@@ -52,6 +52,7 @@ def predict(
     from bagshift.cli._files import check_inputs, check_output, loading
     from bagshift.cli._screen import Screen
     from bagshift.tables import check_ending, write_table
+    from bagshift.workflows.first_look import look_first
 
     screen = Screen(quiet)
     by_shares = share_column is not None or count_column is not None
@@ -62,7 +63,19 @@ def predict(
     check_ending(output)
     check_output(output, model, rows, shares)
     check_inputs(model, rows, shares)
-    # These take seconds to import; trouble with the names should be told at once.
+    # The model takes seconds to load; trouble with the names should be told at once.
+    options.check_share_options(shares, shares_bag, share_column, count_column)
+    law = None if noise is None else options.noise_request(noise)
+    look_first(
+        model,
+        rows,
+        order="MODEL ROWS",
+        wanted=(id_column,),
+        bag=bag,
+        shares=shares,
+        shares_bag=shares_bag,
+        share_columns=(share_column, count_column, size_column, law.column if law else None),
+    )
     with loading(model, quiet):
         from bagshift.workflows.models import open_model
         from bagshift.workflows.prediction import predict_rows, read_model_rows
@@ -106,6 +119,7 @@ def _show(
     found: InBagPredictions | None,
 ) -> None:
     from bagshift.cli._echo import echo_findings
+    from bagshift.cli._screen import printable
     from bagshift.exceptions import plural
     from bagshift.workflows.prediction import LABEL
 
@@ -124,7 +138,7 @@ def _show(
         errors = [finding for finding in found.findings if finding.level == "error"]
         echo_findings(errors, drop=request.on_unmatched == "drop")
         for note in found.notes:
-            say_error(f"Warning: {note}")
+            say_error(f"Warning: {printable(note)}")
 
 
 def _in_bag_facts(

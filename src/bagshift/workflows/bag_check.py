@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -13,37 +11,23 @@ from numpy.typing import NDArray
 
 from bagshift.exceptions import BagError, name_some, plural
 from bagshift.workflows.bag_sheet import BagSheet
+from bagshift.workflows.findings import (
+    Finding,
+    bags_named,
+    error,
+    have,
+    rows_in_no_bag,
+    speaking_rows,
+    these,
+)
 from bagshift.workflows.noise import NoiseRequest
+from bagshift.workflows.noise_check import check_noise
 
 TOTAL_WORDS = r"(?i)^\W*(grand |sub|sub-)?(totals?|sum|overall|all)\b"
 DROP = "--on-unmatched drop"
 MOSTLY_LARGE = 0.5
 # No noise that leaves anything to learn puts half of the shares above this.
 FAR_ABOVE_ONE = 5.0
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing noticed about a bag table.
-
-    Attributes
-    ----------
-    level : {"error", "warning", "note"}
-        Errors prevent a fit; warnings say what cannot be learned.
-    text : str
-        One sentence.
-    droppable : bool
-        Whether ``on_unmatched="drop"`` leaves the trouble out.
-    """
-
-    level: Literal["error", "warning", "note"]
-    text: str
-    droppable: bool = False
-
-    @property
-    def without_advice(self) -> str:
-        """The sentence up to what could be done."""
-        return self.text.partition("; ")[0].removesuffix(".") + "."
 
 
 def check_bag_sheet(sheet: BagSheet) -> list[Finding]:
@@ -59,7 +43,7 @@ def check_bag_sheet(sheet: BagSheet) -> list[Finding]:
     list of Finding
         Errors first, then warnings, then notes.
     """
-    found = [*_ids(sheet), *_values(sheet), *_sizes(sheet), *_noise(sheet)]
+    found = [*_ids(sheet), *_values(sheet), *_sizes(sheet), *check_noise(sheet)]
     if not any(finding.level == "error" and not finding.droppable for finding in found):
         found += _information(sheet)
     order = ("error", "warning", "note")
@@ -115,11 +99,11 @@ def _ids(sheet: BagSheet) -> Iterator[Finding]:
     bag, name = sheet.request.bag, sheet.target_name
     blank = row_ids.is_null().arg_true()
     if blank.len():
-        yield _error(
+        yield error(
             f"Column {bag!r} of {name} is blank in {plural(blank.len(), 'row')} (row "
             f"{name_some(_file_rows(blank))}); fill the ids in, or use {DROP} to keep these rows "
             "in no bag.",
-            droppable=True,
+            dropped=rows_in_no_bag(blank.len()),
         )
     if sheet.beside_rows:
         yield from _changing_shares(sheet)
@@ -127,11 +111,11 @@ def _ids(sheet: BagSheet) -> Iterator[Finding]:
     yield from _totals(sheet)
     blank = table_ids.is_null().arg_true()
     if blank.len():
-        yield _error(
+        yield error(
             f"Column {sheet.request.bag_in_shares!r} of {sheet.table_name} is blank in "
             f"{plural(blank.len(), 'row')} (row {name_some(_file_rows(blank))}); fill the ids in, "
             f"or use {DROP} to leave them out.",
-            droppable=True,
+            dropped=f"{these(blank.len(), 'row')} of {sheet.table_name} left out",
         )
     yield from _duplicates(sheet)
     yield from _unmatched(sheet)
@@ -142,9 +126,9 @@ def _changing_shares(sheet: BagSheet) -> Iterator[Finding]:
     if twice.len():
         request = sheet.request
         columns = filter(None, (request.value_column, request.size_column, request.noise_column))
-        yield _error(
+        yield error(
             f"Column {' and '.join(map(repr, columns))} of {sheet.target_name} changes within "
-            f"{_bags(twice)}; every row of a bag must repeat the same value."
+            f"{bags_named(twice)}; every row of a bag must repeat the same value."
         )
 
 
@@ -165,10 +149,10 @@ def _total_rows(sheet: BagSheet) -> pl.Series:
 def _totals(sheet: BagSheet) -> Iterator[Finding]:
     totals = _total_rows(sheet)
     if totals.len():
-        yield _error(
+        yield error(
             f"{sheet.table_name} has what looks like a total row, {name_some(totals)}, next to "
             f"the bags; remove it, or use {DROP} to leave it out.",
-            droppable=True,
+            dropped=f"{these(totals.len(), 'row')} of {sheet.table_name} left out",
         )
 
 
@@ -178,15 +162,15 @@ def _duplicates(sheet: BagSheet) -> Iterator[Finding]:
     contradicting = _repeated(table.unique()["bag"])
     agreeing = agreeing.filter(~agreeing.is_in(contradicting.implode()))
     if contradicting.len():
-        yield _error(
+        yield error(
             f"{sheet.table_name} has several rows that disagree for "
-            f"{_bags(contradicting)}; keep one row per bag."
+            f"{bags_named(contradicting)}; keep one row per bag."
         )
     if agreeing.len():
-        yield _error(
-            f"{sheet.table_name} repeats {_bags(agreeing)}; keep one row per bag, or use "
+        yield error(
+            f"{sheet.table_name} repeats {bags_named(agreeing)}; keep one row per bag, or use "
             f"{DROP} to leave the repetitions out.",
-            droppable=True,
+            dropped="one row per bag is kept",
         )
 
 
@@ -197,7 +181,7 @@ def _unmatched(sheet: BagSheet) -> Iterator[Finding]:
     without_share = in_rows.filter(~in_rows.is_in(in_table.implode()))
     without_rows = in_table.filter(~in_table.is_in(pl.concat([in_rows, totals]).implode()))
     if without_share.len() == in_rows.len():
-        yield _error(
+        yield error(
             f"No bag id of {sheet.target_name} (such as {name_some(in_rows, 3)}) occurs in "
             f"{sheet.table_name} (such as {name_some(in_table, 3)}); check that "
             f"{sheet.request.bag!r} and {sheet.request.bag_in_shares!r} mean the same"
@@ -206,21 +190,21 @@ def _unmatched(sheet: BagSheet) -> Iterator[Finding]:
         return
     if without_share.len():
         n_rows = int(sheet.row_ids.is_in(without_share.implode()).sum())
-        yield _error(
+        yield error(
             f"{plural(without_share.len(), 'bag')} of {sheet.target_name} ({plural(n_rows, 'row')}"
-            f") {_have(without_share.len())} no share in {sheet.table_name}: "
+            f") {have(without_share.len())} no share in {sheet.table_name}: "
             f"{name_some(without_share)}"
             f"{_nearly_equal(without_share, without_rows)}; add them, or use {DROP} to keep these "
             "rows in no bag.",
-            droppable=True,
+            dropped=rows_in_no_bag(n_rows),
         )
     if without_rows.len():
-        yield _error(
+        yield error(
             f"{plural(without_rows.len(), 'bag')} of {sheet.table_name} "
-            f"{_have(without_rows.len())} no rows in "
+            f"{have(without_rows.len())} no rows in "
             f"{sheet.target_name}: {name_some(without_rows)}; add the rows, or use {DROP} to "
             "leave these bags out.",
-            droppable=True,
+            dropped=f"{these(without_rows.len(), 'bag')} left out",
         )
 
 
@@ -236,18 +220,18 @@ def _nearly_equal(missing: pl.Series, offered: pl.Series) -> str:
 
 def _values(sheet: BagSheet) -> Iterator[Finding]:
     column, name = sheet.request.value_column, sheet.table_name
-    known = _speaking_rows(sheet)
+    known = speaking_rows(sheet)
     missing = known.filter(pl.col("value").is_null())["bag"]
     if missing.len():
-        yield _error(
-            f"Column {column!r} of {name} is missing for {_bags(missing)}; fill it in, "
+        yield error(
+            f"Column {column!r} of {name} is missing for {bags_named(missing)}; fill it in, "
             f"or use {DROP} to keep their rows in no bag.",
-            droppable=True,
+            dropped=rows_in_no_bag(int(sheet.row_ids.is_in(missing.implode()).sum())),
         )
     known = known.filter(pl.col("value").is_not_null())
     infinite = known.filter(pl.col("value").is_infinite())["bag"]
     if infinite.len():
-        yield _error(f"Column {column!r} of {name} is infinite for {_bags(infinite)}.")
+        yield error(f"Column {column!r} of {name} is infinite for {bags_named(infinite)}.")
     known = known.filter(pl.col("value").is_finite())
     yield from (_counts(sheet, known) if sheet.request.by_count else _shares(sheet, known))
 
@@ -260,7 +244,7 @@ def _shares(sheet: BagSheet, known: pl.DataFrame) -> Iterator[Finding]:
     values = known["value"].to_numpy()
     noise = sheet.request.noise
     if _are_percentages(values, noise):
-        yield _error(
+        yield error(
             f"Column {column!r} of {name} looks like 0–100 (from {values.min():g} to "
             f"{values.max():g}) but shares run from 0 to 1; divide by 100."
         )
@@ -268,10 +252,18 @@ def _shares(sheet: BagSheet, known: pl.DataFrame) -> Iterator[Finding]:
     if noise is not None and noise.is_additive:
         return
     worst = name_some([float(value) for value in outside["value"]], 1)
-    yield _error(
-        f"Column {column!r} of {name} is outside 0 to 1 for {_bags(outside['bag'])} "
-        f"(such as {worst}); correct these shares, or declare with --noise what was added to them."
+    yield error(
+        f"Column {column!r} of {name} is outside 0 to 1 for {bags_named(outside['bag'])} "
+        f"(such as {worst}); correct these shares, or {_advice(sheet)}."
     )
+
+
+def _advice(sheet: BagSheet) -> str:
+    """Say how noise is declared, by the law of the fit where there was one."""
+    known = sheet.request.noise_at_fit
+    if known is None or not known.is_additive:
+        return "declare with --noise what was added to them"
+    return f"add --noise {known.as_option()}, the law of the shares that the model was fitted on"
 
 
 def _are_percentages(values: NDArray[np.float64], noise: NoiseRequest | None) -> bool:
@@ -288,20 +280,20 @@ def _counts(sheet: BagSheet, known: pl.DataFrame) -> Iterator[Finding]:
         return
     broken = known.filter((pl.col("value") < 0) | (pl.col("value") != pl.col("value").round()))
     if broken.height:
-        yield _error(
-            f"Column {column!r} of {name} holds no count for {_bags(broken['bag'])} "
+        yield error(
+            f"Column {column!r} of {name} holds no count for {bags_named(broken['bag'])} "
             f"(such as {name_some([float(v) for v in broken['value']], 1)}); counts are whole "
-            "numbers from 0 on, shares go with --share-column, and --noise says what was added."
+            f"numbers from 0 on: give shares with --share-column, or {_advice(sheet)}."
         )
     sized = _with_sizes(sheet, known)
     large = sized.filter(pl.col("value") > pl.col("size"))
     if large.height:
         bag, value, size = large.select("bag", "value", "size").row(0)
         whose = "the size declared" if sheet.request.size_column else "the rows of the bag"
-        yield _error(
+        yield error(
             f"Column {column!r} of {name} is larger than {whose} for "
-            f"{_bags(large['bag'])} ({bag!r}: {value:g} of {size:g}); correct the counts, give "
-            "the true sizes with --size-column, or declare with --noise what was added to them."
+            f"{bags_named(large['bag'])} ({bag!r}: {value:g} of {size:g}); correct the counts, "
+            f"give the true sizes with --size-column, or {_advice(sheet)}."
         )
 
 
@@ -309,45 +301,18 @@ def _noisy_counts(sheet: BagSheet, known: pl.DataFrame) -> Iterator[Finding]:
     noise = sheet.request.noise
     broken = known.filter(pl.col("value") != pl.col("value").round())
     if noise is not None and noise.stays_whole and broken.height:
-        yield _error(
+        yield error(
             f"Column {sheet.request.value_column!r} of {sheet.table_name} is not whole for "
-            f"{_bags(broken['bag'])} (such as {name_some([float(broken['value'][0])])}), but "
+            f"{bags_named(broken['bag'])} (such as {name_some([float(broken['value'][0])])}), but "
             f"{noise.law} noise keeps counts whole; correct the counts or --noise."
         )
-
-
-def _noise(sheet: BagSheet) -> Iterator[Finding]:
-    """Find bags whose own number in the column of the noise makes no law."""
-    noise = sheet.request.noise
-    if noise is None or noise.column is None:
-        return
-    known = _speaking_rows(sheet)
-    broken = known.filter([not _makes_a_law(noise, number) for number in known["noise"]])
-    if broken.height:
-        first = broken["noise"][0]
-        shown = "missing" if first is None else f"{first:g}"
-        exact = "; 0 stands for an exact number" if noise.zero_is_exact else ""
-        yield _error(
-            f"Column {noise.column!r} of {sheet.table_name} holds no {noise.name_of_number} of "
-            f"{noise.law} noise for {_bags(broken['bag'])} (such as {shown}){exact}."
-        )
-
-
-def _makes_a_law(noise: NoiseRequest, number: float | None) -> bool:
-    if number is None:
-        return False
-    try:
-        noise.law_of(number)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _sizes(sheet: BagSheet) -> Iterator[Finding]:
     if not sheet.request.size_column:
         return
     column, name = sheet.request.size_column, sheet.table_name
-    known = _speaking_rows(sheet)
+    known = speaking_rows(sheet)
     broken = known.filter(
         pl.col("size").is_null()
         | (pl.col("size") < 1)
@@ -355,16 +320,16 @@ def _sizes(sheet: BagSheet) -> Iterator[Finding]:
         | pl.col("size").is_infinite()
     )
     if broken.height:
-        yield _error(
-            f"Column {column!r} of {name} holds no size for {_bags(broken['bag'])}; "
+        yield error(
+            f"Column {column!r} of {name} holds no size for {bags_named(broken['bag'])}; "
             "sizes are whole numbers from 1 on."
         )
     small = known.join(_row_counts(sheet), on="bag").filter(pl.col("size") < pl.col("rows"))
     if small.height:
         bag, size, rows = small.select("bag", "size", "rows").row(0)
-        yield _error(
+        yield error(
             f"Column {column!r} of {name} is smaller than the rows in {sheet.target_name} for "
-            f"{_bags(small['bag'])} ({bag!r}: {size:g} against {rows} rows); a bag "
+            f"{bags_named(small['bag'])} ({bag!r}: {size:g} against {rows} rows); a bag "
             "cannot have more rows than individuals."
         )
 
@@ -395,17 +360,11 @@ def _information(sheet: BagSheet) -> Iterator[Finding]:
         )
     elif n_pure:
         yield Finding(
-            "note", f"{plural(n_pure, 'bag')} of {table.height} {_have(n_pure)} the share 0 or 1."
+            "note", f"{plural(n_pure, 'bag')} of {table.height} {have(n_pure)} the share 0 or 1."
         )
     single = table.filter(pl.col("rows") == 1)["bag"]
     if single.len():
-        yield Finding("note", f"{plural(single.len(), 'bag')} {_have(single.len())} a single row.")
-
-
-def _speaking_rows(sheet: BagSheet) -> pl.DataFrame:
-    """Rows of the table whose bag has rows: only their values matter."""
-    in_rows = sheet.row_ids.drop_nulls().unique()
-    return sheet.table.filter(pl.col("bag").is_in(in_rows.implode()))
+        yield Finding("note", f"{plural(single.len(), 'bag')} {have(single.len())} a single row.")
 
 
 def _row_counts(sheet: BagSheet) -> pl.DataFrame:
@@ -425,16 +384,3 @@ def _repeated(ids: pl.Series) -> pl.Series:
 def _file_rows(positions: pl.Series) -> list[int]:
     """Rows as a reader counts them, from 1."""
     return [int(position) + 1 for position in positions]
-
-
-def _bags(ids: pl.Series) -> str:
-    """Name bags, as one or as several."""
-    return f"{'bag' if ids.len() == 1 else 'bags'} {name_some(ids)}"
-
-
-def _have(number: int) -> str:
-    return "has" if number == 1 else "have"
-
-
-def _error(text: str, *, droppable: bool = False) -> Finding:
-    return Finding("error", text, droppable)

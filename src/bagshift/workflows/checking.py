@@ -9,12 +9,14 @@ from bagshift._bags.published import published_counts
 from bagshift.bags import Bags
 from bagshift.columns import as_kinds
 from bagshift.exceptions import BagError, TableError
-from bagshift.workflows.bag_check import Finding, check_bag_sheet
+from bagshift.workflows.bag_check import check_bag_sheet
 from bagshift.workflows.bag_sheet import read_bag_sheet
+from bagshift.workflows.findings import Finding
 from bagshift.workflows.inputs import (
     FitInputs,
     bag_classes,
     choose_fit_columns,
+    class_doubts,
     make_bags,
     read_history,
     read_target,
@@ -80,8 +82,10 @@ def check_files(request: FitRequest) -> CheckReport:
         trouble.append(Finding("error", str(error)))
     if not any(finding.level == "error" for finding in findings):
         try:
-            bags = make_bags(sheet, *bag_classes(labels, request))
+            classes = bag_classes(labels, request)
+            bags = make_bags(sheet, *classes)
             published_counts(bags)
+            findings += class_doubts(request, *classes)
         except BagError as error:
             bags = None
             findings.append(Finding("error", str(error)))
@@ -94,5 +98,5 @@ def check_files(request: FitRequest) -> CheckReport:
 
 def _dropped(finding: Finding) -> Finding:
     if finding.level == "error" and finding.droppable:
-        return Finding("note", f"Would be dropped: {finding.without_advice}")
+        return Finding("note", f"Would be dropped: {finding.as_dropped}")
     return finding

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How likely the published numbers of held-out bags are, beside a model that knows no columns."""
+"""How likely the published numbers of bags are, beside a model that knows no columns."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from scipy.special import logit
 
 from bagshift.bags import Bags
 from bagshift.estimators._in_bags import count_log_likelihoods
+from bagshift.metrics import overall_share
 
 
 @dataclass(frozen=True)
@@ -18,8 +19,8 @@ class CountFit:
 
     Attributes
     ----------
-    held_out : float
-        Of bags that were held out.
+    log_likelihood : float
+        Under the model.
     without_columns : float
         If every row had the same chance, the overall share.
     is_exact : bool
@@ -27,31 +28,35 @@ class CountFit:
         probability.
     """
 
-    held_out: float
+    log_likelihood: float
     without_columns: float
     is_exact: bool
 
+    @property
+    def columns_help(self) -> bool:
+        """Whether the numbers are likelier than without columns."""
+        return self.log_likelihood > self.without_columns
 
-def count_fit(bags: Bags, held_out: float) -> CountFit:
-    """Set a held-out log-likelihood beside that of the overall share.
+
+def count_fit(bags: Bags, log_likelihood: float) -> CountFit:
+    """Set the log-likelihood of a model beside that of the overall share.
 
     Parameters
     ----------
     bags : Bags
         The bags, at least one.
-    held_out : float
-        Mean log-likelihood of held-out bags.
+    log_likelihood : float
+        Mean over the bags, under the model.
 
     Returns
     -------
     CountFit
     """
-    overall = np.average(bags.clipped_shares, weights=bags.sizes)
     least = 0.5 / (1.0 + bags.sizes.sum())
-    same = np.full(len(bags), float(logit(np.clip(overall, least, 1.0 - least))))
+    same = np.full(len(bags), float(logit(np.clip(overall_share(bags), least, 1.0 - least))))
     values = count_log_likelihoods(same, bags, flipped=False, warn=False)
     return CountFit(
-        held_out=float(held_out),
+        log_likelihood=float(log_likelihood),
         without_columns=float(np.average(values, weights=bags.weights)),
         is_exact=bool(
             all(law is None for law in bags.noise) and np.all(bags.sizes == bags.rows_per_bag)

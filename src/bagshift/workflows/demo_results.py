@@ -12,13 +12,14 @@ import polars as pl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from bagshift.atomic import whole_file
 from bagshift.bags import Bags
 from bagshift.columns import NamedTable, as_kinds
-from bagshift.metrics import predicted_shares
+from bagshift.metrics import expected_shares
 from bagshift.model_selection import bag_cross_val_predict
 from bagshift.persistence import SavedModel
 from bagshift.plotting import plot_accuracies, plot_images, plot_shares
@@ -45,8 +46,8 @@ class DemoResults:
     n_fresh : int
         Number of these rows.
     given_shares, held_out_shares : ndarray of shape (n_bags,)
-        Share of each bag, and what the count-likelihood machine predicts for it without having
-        been told.
+        Share of each bag, and the mean probability that the count-likelihood machine gives its
+        rows without having been told.
     fresh_labels : ndarray of bool, shape (n_fresh,)
         Which fresh rows it takes for positive.
     """
@@ -93,7 +94,7 @@ def compare_methods(files: DemoFiles, models: dict[str, SavedModel]) -> DemoResu
         accuracies={name: float(value) for name, value in accuracies.items()},
         n_fresh=len(truth),
         given_shares=bags.positive_shares,
-        held_out_shares=predicted_shares(bags, scores > 0),
+        held_out_shares=expected_shares(bags, expit(scores)),
         fresh_labels=is_eight[BOTH],
     )
 
@@ -165,10 +166,9 @@ def demo_picture(files: DemoFiles, results: DemoResults) -> Figure:
         f"Accuracy on {results.n_fresh} fresh rows (draw {files.seed})", loc="left"
     )
     plot_shares(results.given_shares, results.held_out_shares, axes["shares"])
-    axes["shares"].set(xlabel="given share of eights", ylabel="predicted share of eights")
+    axes["shares"].set(xlabel="given share of eights", ylabel="mean probability of an eight")
     axes["shares"].set_title(
-        f"{len(results.given_shares)} bags, predicted while held out\n"
-        "(larger points: several bags)",
+        f"{len(results.given_shares)} bags, predicted while held out",
         loc="left",
     )
     return figure

@@ -11,17 +11,23 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from bagshift._bags.noise_column import is_additive
 from bagshift.bags import Bags
 from bagshift.columns import NamedTable
+from bagshift.estimators._in_bags import mean_count_log_likelihood
 from bagshift.exceptions import TableError, name_some
 from bagshift.fingerprints import row_fingerprints
-from bagshift.metrics import predicted_shares, share_error
+from bagshift.metrics import constant_share_error
 from bagshift.persistence import Manifest, SavedModel
-from bagshift.workflows.bag_check import Finding, check_bag_sheet, raise_first_error
+from bagshift.workflows.bag_check import check_bag_sheet, raise_first_error
 from bagshift.workflows.bag_sheet import read_bag_sheet
+from bagshift.workflows.count_fit import CountFit, count_fit
+from bagshift.workflows.findings import Finding
+from bagshift.workflows.guesses import Guesses, guess
+from bagshift.workflows.in_bags import doubt_about_noise, with_noise_at_fit
 from bagshift.workflows.inputs import make_bags
 from bagshift.workflows.labels import label_values, made_up_negative
-from bagshift.workflows.prediction import read_model_rows
+from bagshift.workflows.prediction import ModelRows, read_model_rows
 from bagshift.workflows.requests import BagRequest
 
 
@@ -54,18 +60,35 @@ class ShareErrors:
     ----------
     overall : float
         Size-weighted mean of the absolute errors.
+    by_labels : float
+        The same of the shares of predicted labels; equal for a model without probabilities.
+    constant : float
+        The same if every bag were predicted to have the overall share.
+    counts : CountFit or None
+        How likely the published numbers are; None for a model without probabilities.
     bags : polars.DataFrame
-        Columns ``bag``, ``rows``, ``given``, ``predicted``, ``error``; largest error first.
+        Columns ``bag``, ``rows``, ``given``, ``predicted``, ``labelled``, ``error`` and
+        ``spread``, how far noise and chance may move the given share; largest error first, or
+        largest error for its spread where there is noise.
+    is_noisy : bool
+        Whether something was added to the share of a bag.
     n_fitted_bags : int
         Bags whose rows the model was all fitted on: their shares were not held out.
     findings : list of Finding
         What is worth knowing about the bags.
+    doubts : list of str
+        What speaks against the shares being taken as they are.
     """
 
     overall: float
+    by_labels: float
+    constant: float
+    counts: CountFit | None
     bags: pl.DataFrame
+    is_noisy: bool
     n_fitted_bags: int
     findings: list[Finding]
+    doubts: list[str]
 
 
 @dataclass(frozen=True)
@@ -76,8 +99,10 @@ class Evaluation:
     ----------
     n_rows, n_fitted_rows : int
         Rows of the file, and how many of them the model was fitted on.
-    predicted_share : float
-        Share of rows predicted positive.
+    by_probability : bool
+        Whether predicted shares are mean probabilities; shares of predicted labels otherwise.
+    predicted_share, labelled_share : float
+        Predicted share of all rows, and share of rows labelled positive.
     shares : ShareErrors or None
         Against given shares.
     accuracy : Accuracy or None
@@ -88,7 +113,9 @@ class Evaluation:
 
     n_rows: int
     n_fitted_rows: int
+    by_probability: bool
     predicted_share: float
+    labelled_share: float
     shares: ShareErrors | None
     accuracy: Accuracy | None
     notes: list[str]
@@ -126,48 +153,69 @@ def evaluate_model(
     rows = read_model_rows(
         target, saved.manifest, text_columns=(bags.bag if bags else None, label)
     )
-    is_positive = np.asarray(saved.model.predict(rows.X)) == saved.manifest.positive
+    guesses = guess(saved.model, rows.X, saved.manifest.positive)
     was_fitted = np.isin(row_fingerprints(rows.X), saved.fitted_rows)
     return Evaluation(
-        n_rows=len(is_positive),
+        n_rows=rows.X.height,
         n_fitted_rows=int(was_fitted.sum()),
-        predicted_share=float(is_positive.mean()),
-        shares=_share_errors(bags, rows.table, is_positive, was_fitted) if bags else None,
-        accuracy=_accuracy(rows.table, label, saved.manifest, is_positive, was_fitted),
+        by_probability=guesses.probability is not None,
+        predicted_share=float(guesses.positiveness.mean()),
+        labelled_share=float(guesses.is_positive.mean()),
+        shares=_share_errors(saved, rows, bags, guesses, was_fitted) if bags else None,
+        accuracy=_accuracy(rows.table, label, saved.manifest, guesses.is_positive, was_fitted),
         notes=rows.notes,
     )
 
 
 def _share_errors(
+    saved: SavedModel,
+    rows: ModelRows,
     request: BagRequest,
-    table: NamedTable,
-    is_positive: NDArray[np.bool_],
+    guesses: Guesses,
     was_fitted: NDArray[np.bool_],
 ) -> ShareErrors:
-    sheet = read_bag_sheet(request, table)
+    request = with_noise_at_fit(request, saved)
+    sheet = read_bag_sheet(request, rows.table)
     findings = check_bag_sheet(sheet)
     raise_first_error(findings, drop=request.on_unmatched == "drop")
-    bags = make_bags(sheet)
+    manifest = saved.manifest
+    negative = next(label for label in manifest.classes if label != manifest.positive)
+    bags = make_bags(sheet, negative, manifest.positive)
+    counts = None
+    if guesses.probability is not None:
+        counts = count_fit(bags, mean_count_log_likelihood(saved.model, rows.X, bags))
+    is_noisy = bool(is_additive(bags.noise).any())
     return ShareErrors(
-        overall=share_error(bags, is_positive),
-        bags=_bag_table(bags, is_positive),
+        overall=guesses.share_error(bags),
+        by_labels=guesses.labelled_share_error(bags),
+        constant=constant_share_error(bags),
+        counts=counts,
+        bags=_bag_table(bags, guesses, by_spread=is_noisy),
+        is_noisy=is_noisy,
         n_fitted_bags=int((bags.bag_means(was_fitted) == 1).sum()),
         findings=findings,
+        doubts=doubt_about_noise(request),
     )
 
 
-def _bag_table(bags: Bags, is_positive: NDArray[np.bool_]) -> pl.DataFrame:
-    predicted = predicted_shares(bags, is_positive)
+def _bag_table(bags: Bags, guesses: Guesses, *, by_spread: bool) -> pl.DataFrame:
+    predicted = guesses.shares(bags)
     frame = pl.DataFrame(
         {
             "bag": [str(bag) for bag in bags.ids],
             "rows": bags.rows_per_bag,
             "given": bags.positive_shares,
             "predicted": predicted,
+            "labelled": guesses.labelled_shares(bags),
             "error": predicted - bags.positive_shares,
+            "spread": guesses.spread(bags),
         }
     )
-    return frame.sort(pl.col("error").abs(), descending=True, maintain_order=True)
+    error = pl.col("error").abs()
+    # The largest errors alone would be those of the noisiest bags.
+    return frame.sort(
+        error / pl.col("spread") if by_spread else error, descending=True, maintain_order=True
+    )
 
 
 def _accuracy(

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -22,10 +21,11 @@ from bagshift.estimators import (
 from bagshift.exceptions import TableError
 from bagshift.features import feature_pipeline
 from bagshift.fingerprints import row_fingerprints
-from bagshift.metrics import share_error
+from bagshift.metrics import constant_share_error
 from bagshift.model_selection import BagKFold, path_search
 from bagshift.persistence import Manifest, SavedModel, describe_model
 from bagshift.workflows.count_fit import CountFit, count_fit
+from bagshift.workflows.guesses import guess
 from bagshift.workflows.inputs import FitInputs
 from bagshift.workflows.requests import MachineRequest
 
@@ -51,20 +51,26 @@ class FitOutcome:
         Settings of the machine.
     n_settings : int
         How many settings were compared.
+    by_probability : bool
+        Whether predicted shares are mean probabilities; shares of predicted labels otherwise.
     held_out_share_error : float or None
         Mean share error on bags that were held out, with these settings; None with one bag.
     share_error : float
         Share error on the bags the model was fitted on.
-    counts : CountFit or None
+    constant_share_error : float
+        Share error if every bag were predicted to have the overall share.
+    held_out_counts : CountFit or None
         How likely the numbers of held-out bags were; None for methods that are not judged by it.
     """
 
     saved: SavedModel
     settings: dict[str, Any]
     n_settings: int
+    by_probability: bool
     held_out_share_error: float | None
     share_error: float
-    counts: CountFit | None
+    constant_share_error: float
+    held_out_counts: CountFit | None
 
 
 def fit_model(
@@ -94,16 +100,21 @@ def fit_model(
     features = feature_pipeline()
     X, source = _encode(inputs, features, machine)
     fitted, n_settings, best = _search(machine, X, inputs, source, request, progress)
-    is_positive = np.asarray(fitted.predict(X)) == fitted.positive_class_
+    guesses = guess(fitted, X, fitted.positive_class_)
+    # The other machines are searched by the shares of their labels.
+    by_probability = isinstance(fitted, CountLikelihoodClassifier)
+    in_sample = guesses.share_error if by_probability else guesses.labelled_share_error
     outcome: dict[str, Any] = {
         "settings": _settings(fitted, has_source=source is not None),
         "n_settings": n_settings,
+        "by_probability": by_probability,
         "held_out_share_error": best.get("share_error"),
-        "share_error": share_error(inputs.bags, is_positive),
-        "counts": None,
+        "share_error": in_sample(inputs.bags),
+        "constant_share_error": constant_share_error(inputs.bags),
+        "held_out_counts": None,
     }
-    if best and isinstance(fitted, CountLikelihoodClassifier):
-        outcome["counts"] = count_fit(inputs.bags, best["score"])
+    if best and by_probability:
+        outcome["held_out_counts"] = count_fit(inputs.bags, best["score"])
     saved = SavedModel(
         model=Pipeline([*features.steps, ("machine", fitted)]),
         manifest=_manifest(inputs, request, fitted, outcome),
@@ -195,7 +206,7 @@ def _precision(machine: Any) -> dict[str, float]:
 def _manifest(
     inputs: FitInputs, request: MachineRequest, machine: Any, outcome: dict[str, Any]
 ) -> Manifest:
-    bags, asked = inputs.bags, inputs.request
+    bags, asked, counts = inputs.bags, inputs.request, outcome["held_out_counts"]
     return replace(
         describe_model(machine),
         method=request.method,
@@ -215,6 +226,6 @@ def _manifest(
             "converged": bool(machine.converged_),
             **_precision(machine),
             **outcome,
-            "counts": asdict(outcome["counts"]) if outcome["counts"] else None,
+            "held_out_counts": asdict(counts) if counts else None,
         },
     )

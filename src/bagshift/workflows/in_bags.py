@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -13,9 +13,11 @@ from bagshift.estimators import predict_proba_in_bags
 from bagshift.exceptions import TableError
 from bagshift.fingerprints import row_fingerprints
 from bagshift.persistence import SavedModel
-from bagshift.workflows.bag_check import Finding, check_bag_sheet, raise_first_error
+from bagshift.workflows.bag_check import check_bag_sheet, raise_first_error
 from bagshift.workflows.bag_sheet import read_bag_sheet
+from bagshift.workflows.findings import Finding
 from bagshift.workflows.inputs import make_bags
+from bagshift.workflows.noise import noise_at_fit
 from bagshift.workflows.prediction import ModelRows
 from bagshift.workflows.requests import BagRequest
 
@@ -75,6 +77,7 @@ def predict_in_known_bags(
             f"The method {manifest.method} has no probabilities, and without them the share of a "
             "bag says nothing about its rows; fit with another --method."
         )
+    request = with_noise_at_fit(request, saved)
     sheet = read_bag_sheet(request, rows.table)
     findings = check_bag_sheet(sheet)
     raise_first_error(findings, drop=request.on_unmatched == "drop")
@@ -122,9 +125,43 @@ def _doubts(saved: SavedModel, rows: ModelRows, request: BagRequest) -> list[str
             "are here; a share speaks of all rows of its bag, so keep bags whole or give their "
             "sizes with --size-column."
         )
-    if request.noise is None and saved.manifest.fit.get("noise"):
-        notes.append(
-            "The model was fitted on noisy shares; these are taken as exact. Give --noise if they "
-            "are noisy too."
-        )
-    return notes
+    return [*notes, *doubt_about_noise(request)]
+
+
+def with_noise_at_fit(request: BagRequest, saved: SavedModel) -> BagRequest:
+    """Add the law of the shares that a model was fitted on.
+
+    Parameters
+    ----------
+    request : BagRequest
+        Bags that the model has to do with.
+    saved : SavedModel
+        The model.
+
+    Returns
+    -------
+    BagRequest
+    """
+    return replace(request, noise_at_fit=noise_at_fit(saved.manifest.fit))
+
+
+def doubt_about_noise(request: BagRequest) -> list[str]:
+    """Say that shares are taken as exact though the model was fitted on others that are not.
+
+    Parameters
+    ----------
+    request : BagRequest
+        From :func:`with_noise_at_fit`.
+
+    Returns
+    -------
+    list of str
+        Empty, or one sentence.
+    """
+    known = request.noise_at_fit
+    if known is None or request.noise is not None:
+        return []
+    return [
+        f"The model was fitted on shares with noise ({known.describe()}), and these are taken as "
+        f"exact; if they have the same noise, add --noise {known.as_option()}."
+    ]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +14,9 @@ from bagshift.columns import ColumnChoice, NamedTable, as_kinds, choose_columns
 from bagshift.exceptions import BagError, TableError
 from bagshift.noise import NoiseLaw
 from bagshift.tables import read_table, require_columns
-from bagshift.workflows.bag_check import (
-    Finding,
-    check_bag_sheet,
-    raise_first_error,
-    usable_table,
-)
+from bagshift.workflows.bag_check import check_bag_sheet, raise_first_error, usable_table
 from bagshift.workflows.bag_sheet import BagSheet, read_bag_sheet
+from bagshift.workflows.findings import Finding
 from bagshift.workflows.labels import Labels, class_of, made_up_negative, read_labels
 from bagshift.workflows.noise import NoiseRequest
 from bagshift.workflows.requests import FitRequest
@@ -45,6 +42,8 @@ class FitInputs:
         Columns used, and those ignored with the reason.
     findings : list of Finding
         What is worth knowing about the bags.
+    id_column : str or None
+        Column that names the target rows, though it was not said to.
     """
 
     request: FitRequest
@@ -54,6 +53,7 @@ class FitInputs:
     labels: Labels | None
     columns: ColumnChoice
     findings: list[Finding]
+    id_column: str | None = None
 
     @property
     def negative(self) -> Any:
@@ -89,14 +89,16 @@ def read_fit_inputs(request: FitRequest) -> FitInputs:
     findings = check_bag_sheet(sheet)
     raise_first_error(findings, drop=request.bags.on_unmatched == "drop")
     columns = choose_fit_columns(request, target, source)
+    negative, positive = bag_classes(labels, request)
     return FitInputs(
         request=request,
         X_target=as_kinds(target, columns.kinds),
-        bags=make_bags(sheet, *bag_classes(labels, request)),
+        bags=make_bags(sheet, negative, positive),
         X_source=as_kinds(source, columns.kinds) if source else None,
         labels=labels,
         columns=columns,
-        findings=findings,
+        findings=[*findings, *class_doubts(request, negative, positive)],
+        id_column=obvious_id(request, target, columns),
     )
 
 
@@ -259,6 +261,75 @@ def bag_classes(labels: Labels | None, request: FitRequest) -> tuple[Any, Any]:
     if positive is None or (positive == "1" and negative in (None, "0")):
         return 0, 1
     return negative or made_up_negative(positive), positive
+
+
+def class_doubts(request: FitRequest, negative: Any, positive: Any) -> list[Finding]:
+    """Warn when the column of shares has the name of the other class.
+
+    Parameters
+    ----------
+    request : FitRequest
+        Names the column.
+    negative, positive : str, int, float or bool
+        The two classes.
+
+    Returns
+    -------
+    list of Finding
+        Empty, or one warning.
+    """
+    column = request.bags.value_column
+    if not _has_word(column, negative) or _has_word(column, positive):
+        return []
+    return [
+        Finding(
+            "warning",
+            f"Column {column!r} looks like it is about {negative}, but is taken as that of "
+            f"{positive}; if it is about {negative}, give --positive {negative}.",
+        )
+    ]
+
+
+def _has_word(name: str, label: Any) -> bool:
+    """Tell whether a label is among the words of a name, as "yes" is of "yes_share"."""
+    words, wanted = (
+        " ".join(re.findall(r"[^\W_]+", str(text).casefold())) for text in (name, label)
+    )
+    return bool(wanted) and f" {wanted} " in f" {words} "
+
+
+def obvious_id(request: FitRequest, target: NamedTable, columns: ColumnChoice) -> str | None:
+    """Find the column that names the target rows when none was named.
+
+    Parameters
+    ----------
+    request : FitRequest
+        Columns that were named.
+    target : NamedTable
+        Target rows.
+    columns : ColumnChoice
+        Columns that are learned from.
+
+    Returns
+    -------
+    str or None
+        A column of text or whole numbers that is not learned from and differs in every row; the
+        one with "id" in its name if there are several.
+    """
+    if request.id_column is not None:
+        return None
+    parts = {request.bags.bag, request.bags.value_column, request.label}
+    found = [
+        name
+        for name in target.frame.columns
+        if name not in parts and name not in columns.kinds and _names_rows(target.frame[name])
+    ]
+    return min(found, key=lambda name: not _has_word(name, "id"), default=None)
+
+
+def _names_rows(values: pl.Series) -> bool:
+    is_name = values.dtype == pl.String or values.dtype.is_integer()
+    return is_name and values.len() > 1 and not values.null_count() and values.is_unique().all()
 
 
 def _reserved(request: FitRequest) -> dict[str, str]:

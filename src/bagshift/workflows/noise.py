@@ -122,6 +122,26 @@ class NoiseRequest:
             return f"{kind}, {name}{unit} {where}"
         return f"{kind}, {name} {where}{unit}"
 
+    def as_option(self) -> str:
+        """Write the law as the command line takes it.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> parse_noise("laplace:scale=2,unit=counts").as_option()
+        'laplace:scale=2,unit=counts'
+        """
+        number = f"column={self.column}"
+        if self.column is None:
+            number = f"{self.name_of_number}={self.number:.15g}"
+        parts = [number]
+        if self.unit:
+            parts.append(f"unit={self.unit}")
+        return f"{self.law}:{','.join(parts)}"
+
     def as_dict(self) -> dict[str, Any]:
         """Return what is known of the law, by name.
 
@@ -130,6 +150,32 @@ class NoiseRequest:
         dict
         """
         return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def noise_at_fit(report: dict[str, Any]) -> NoiseRequest | None:
+    """Return the law of the shares that a model was fitted on.
+
+    Parameters
+    ----------
+    report : dict
+        Of the fit, from the manifest of the model.
+
+    Returns
+    -------
+    NoiseRequest or None
+        None where they were exact, or a law that is not known here.
+    """
+    known = report.get("noise")
+    if not isinstance(known, dict):
+        return None
+    try:
+        request = NoiseRequest(**known)
+        if request.column is None:
+            request.law_of()
+        request.describe()
+    except (KeyError, TypeError, ValueError):
+        return None
+    return request
 
 
 def parse_noise(written: str) -> NoiseRequest:
@@ -186,7 +232,8 @@ def _with_parts(law: str, parts: dict[str, str]) -> NoiseRequest:
         both = "not both" if number in parts else "one of them"
         raise ValueError(f"{law} noise takes {number}= or column=, {both}; {_as_in(law)}.")
     if has_unit and parts.get("unit") not in UNITS:
-        raise ValueError(f"{law} noise needs unit=counts or unit=shares; {_as_in(law)}.")
+        written = f", not {parts['unit']!r}" if "unit" in parts else ""
+        raise ValueError(f"{law} noise needs unit=counts or unit=shares{written}; {_as_in(law)}.")
     try:
         value = float(parts[number]) if number in parts else None
     except ValueError:

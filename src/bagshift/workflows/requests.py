@@ -37,6 +37,8 @@ class BagRequest:
         Whether ids without partner, blank ids and missing shares are errors or left out.
     noise : NoiseRequest, optional
         How shares or counts were changed before they were published.
+    noise_at_fit : NoiseRequest, optional
+        The law of the shares that a model was fitted on: named where these shares need one.
     """
 
     target: Path
@@ -48,6 +50,7 @@ class BagRequest:
     size_column: str | None = None
     on_unmatched: OnUnmatched = "raise"
     noise: NoiseRequest | None = None
+    noise_at_fit: NoiseRequest | None = None
 
     @property
     def value_column(self) -> str:
