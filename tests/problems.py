@@ -4,16 +4,22 @@
 import numpy as np
 
 from bagshift import (
+    DAKSVM,
+    LMPROJ,
     LWE,
     TGPLM,
     TGPLMCV,
+    AlternatingMeanMap,
     BagEM,
     Bags,
     CountLikelihoodClassifier,
     CountLikelihoodCV,
     InverseCalibrationSVM,
+    LaplacianMeanMap,
     LeaveOneBagOut,
     LLPKMeans,
+    MeanMap,
+    ProportionSVM,
     SourceSVM,
     TGPLMPlus,
 )
@@ -65,11 +71,18 @@ def all_machines():
         (TGPLMPlus(), True),
         (TGPLMPlus(), False),
         (LWE(), True),
+        (ProportionSVM(), True),
+        (ProportionSVM(), False),
         (BagEM(), True),
         (BagEM(labels="posterior"), False),
         (LLPKMeans(), False),
         (SourceSVM(), True),
         (SourceSVM(threshold="prior"), True),
+        (LMPROJ(), True),
+        (DAKSVM(), True),
+        (MeanMap(), False),
+        (LaplacianMeanMap(), False),
+        (AlternatingMeanMap(), False),
     ]
 
 

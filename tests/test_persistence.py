@@ -25,9 +25,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from bagshift import (
+    DAKSVM,
+    LMPROJ,
     LWE,
     TGPLM,
     TGPLMCV,
+    AlternatingMeanMap,
     BagEM,
     BagKFold,
     Bags,
@@ -35,8 +38,11 @@ from bagshift import (
     CountLikelihoodClassifier,
     CountLikelihoodCV,
     InverseCalibrationSVM,
+    LaplacianMeanMap,
     LeaveOneBagOut,
     LLPKMeans,
+    MeanMap,
+    ProportionSVM,
     RepeatedBagKFold,
     SourceSVM,
     TGPLMPlus,
@@ -69,10 +75,16 @@ MACHINES = {
     "lwe, other models": LWE(
         [("logistic", make_pipeline(StandardScaler(), LogisticRegression()))], n_clusters=4
     ),
+    "proportion svm": ProportionSVM(C_share=2.0, epsilon=0.01, n_init=2),
     "em": BagEM(LogisticRegression(C=0.1), labels="posterior", tol=0.1),
     "k-means": LLPKMeans(15, n_weightings=2, standardize=True),
     "svm": SourceSVM(),
     "svm, prior": SourceSVM(threshold="prior"),
+    "lmproj": LMPROJ(penalty=float("inf")),
+    "daksvm": DAKSVM(n_landmarks=30),
+    "mean map": MeanMap(bag_weight="equal"),
+    "laplacian mean map": LaplacianMeanMap(kernel="linear", bandwidth=1.0),
+    "alternating mean map": AlternatingMeanMap(standardize=True),
     "linear": TGPLM(kernel="linear"),
     "poly": TGPLM(kernel="poly", degree=2),
     "paper": TGPLM(gamma="paper", tube="quotient", clip="bag", bag_weight="size"),

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bagshift.estimators._exact_counts import expected_counts, label_top_counts
+from bagshift.estimators._exact_counts import count_excess, expected_counts, label_top_counts
 
 
 def hinge_sum(signs, scores):
@@ -34,6 +34,34 @@ def test_labels_have_the_least_hinge_sum_of_all_with_the_counts(seed):
     allowed = all_labels(bag_index, counts)
     assert np.any(np.all(allowed == signs, axis=1))
     assert hinge_sum(signs, scores) <= hinge_sum(allowed, scores).min() + 1e-12
+
+
+@pytest.mark.parametrize("price", [0.0, 0.3, 2.0, np.inf])
+@pytest.mark.parametrize("seed", range(20))
+def test_priced_labels_are_the_best_of_all(seed, price):
+    rng = np.random.default_rng(seed)
+    n_rows = int(rng.integers(1, 11))
+    bag_index = rng.permutation(np.unique(rng.integers(0, 3, n_rows), return_inverse=True)[1])
+    sizes = np.bincount(bag_index)
+    counts = rng.random(len(sizes)) * sizes
+    counts = np.rint(2 * counts) / 2 if seed % 2 else counts
+    slack = rng.random(len(sizes)) * sizes * (seed % 3 > 0)
+    scores = rng.normal(size=n_rows) * 10.0 ** rng.integers(-1, 2)
+    allowed = np.array(list(product([-1.0, 1.0], repeat=n_rows)))
+    excess = np.array([count_excess(signs, bag_index, counts, slack) for signs in allowed])
+    if price == np.inf:
+        is_nearest = np.all(excess <= excess.min(axis=0) + 1e-9, axis=1)
+        allowed, excess = allowed[is_nearest], 0.0 * excess[is_nearest]
+    losses = hinge_sum(allowed, scores) + (0.0 if price == np.inf else price) * excess.sum(axis=1)
+    signs = label_top_counts(scores, bag_index, counts, price=price, slack=slack)
+    chosen = np.flatnonzero(np.all(allowed == signs, axis=1))
+    assert losses[chosen[0]] <= losses.min() + 1e-9
+
+
+def test_excess_is_what_lies_beyond_the_slack():
+    signs, bag_index = np.array([1.0, 1.0, -1.0, -1.0]), np.array([0, 0, 1, 1])
+    excess = count_excess(signs, bag_index, np.array([0.5, 0.2, 0.0]), np.array([0.5, 1.0, 0.0]))
+    np.testing.assert_array_equal(excess, [1.0, 0.0, 0.0])
 
 
 def test_order_of_rows_and_numbers_of_bags_do_not_matter():

@@ -18,12 +18,18 @@ NUMPY_SCALARS = frozenset(
 
 OBJECTS = frozenset(
     {
+        "bagshift.estimators.alternating_mean_map.AlternatingMeanMap",
         "bagshift.estimators.bag_em.BagEM",
         "bagshift.estimators.count_likelihood.CountLikelihoodClassifier",
+        "bagshift.estimators.daksvm.DAKSVM",
         "bagshift.estimators.inverse_calibration_svm.InverseCalibrationSVM",
+        "bagshift.estimators.laplacian_mean_map.LaplacianMeanMap",
+        "bagshift.estimators.lmproj.LMPROJ",
+        "bagshift.estimators.mean_map.MeanMap",
         "bagshift.estimators._calibrated_svm.CalibratedSVM",
         "bagshift.estimators.llp_k_means.LLPKMeans",
         "bagshift.estimators.lwe.LWE",
+        "bagshift.estimators.proportion_svm.ProportionSVM",
         "bagshift.estimators.source_svm.SourceSVM",
         "bagshift.estimators.tgplm.TGPLM",
         "bagshift.estimators.tgplm_plus.TGPLMPlus",

@@ -3,23 +3,35 @@
 
 from bagshift.estimators._base import BagTags, get_bag_tags
 from bagshift.estimators._in_bags import predict_in_bags, predict_proba_in_bags
+from bagshift.estimators.alternating_mean_map import AlternatingMeanMap
 from bagshift.estimators.bag_em import BagEM
 from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
+from bagshift.estimators.daksvm import DAKSVM
 from bagshift.estimators.inverse_calibration_svm import InverseCalibrationSVM
+from bagshift.estimators.laplacian_mean_map import LaplacianMeanMap
 from bagshift.estimators.llp_k_means import LLPKMeans
+from bagshift.estimators.lmproj import LMPROJ
 from bagshift.estimators.lwe import LWE
+from bagshift.estimators.mean_map import MeanMap
+from bagshift.estimators.proportion_svm import ProportionSVM
 from bagshift.estimators.source_svm import SourceSVM
 from bagshift.estimators.tgplm import TGPLM
 from bagshift.estimators.tgplm_plus import TGPLMPlus
 
 __all__ = [
+    "DAKSVM",
+    "LMPROJ",
     "LWE",
     "TGPLM",
+    "AlternatingMeanMap",
     "BagEM",
     "BagTags",
     "CountLikelihoodClassifier",
     "InverseCalibrationSVM",
     "LLPKMeans",
+    "LaplacianMeanMap",
+    "MeanMap",
+    "ProportionSVM",
     "SourceSVM",
     "TGPLMPlus",
     "get_bag_tags",

@@ -141,14 +141,17 @@ class CoupledMachine(KernelMachine):
         given = read_training(self, X, y, source=source, sample_weight=sample_weight)
         data = self._select(given)
         kernel = self._kernel(data)
-        gram = finite_gram(kernel, data)
-        result = self._solve(data, gram)
+        result = self._train(data, kernel)
         self._store(data, kernel, result)
         self._finish(given)
         complaint = self._complaint(result)
         if complaint:
             warn_caller(complaint, ConvergenceWarning)
         return self
+
+    def _train(self, data: TrainingData, kernel: Kernel) -> CoupledResult:
+        """Return the solution on the units of ``data``."""
+        return self._solve(data, finite_gram(kernel, data))
 
     def _solve(self, data: TrainingData, gram: NDArray[Any]) -> CoupledResult:
         """Return the solution of the machine's problem."""
@@ -180,11 +183,15 @@ class CoupledMachine(KernelMachine):
         self.converged_ = result.converged
         self.intercept_interval_ = result.intercept_interval
         self.intercept_ = np.array([result.intercept_target])
-        coefficients = {"": row_coefficients(result.target_coefficients, data)}
-        if data.n_source:
+        coefficients = {"": self._coefficients(data, result)}
+        if result.n_source:
             self.source_intercept_ = np.array([result.intercept_source])
             coefficients["source_"] = row_coefficients(result.source_coefficients, data)
         self._store_expansion(data, coefficients)
+
+    def _coefficients(self, data: TrainingData, result: Any) -> Floats:
+        """Return the coefficients of all rows in the decision function."""
+        return row_coefficients(result.target_coefficients, data)
 
     def _store_expansion(self, data: TrainingData, coefficients: dict[str, Floats]) -> None:
         """Store weights (linear), or coefficients with their support rows (other kernels)."""

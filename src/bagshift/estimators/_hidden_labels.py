@@ -65,9 +65,14 @@ class HiddenLabels(TrainingData):
         """Whether any bag leaves open which of its rows are positive."""
         return bool(np.any((self.counts > 0) & (self.counts < self.given.bags.rows_per_bag)))
 
+    @property
+    def hidden(self) -> NDArray[np.intp]:
+        """Target units whose label is a guess."""
+        return np.flatnonzero(self.bag_of_unit >= 0)
+
     def labelled_by(self, scores: Floats) -> Self:
         """Return the data with the best labels for scores of the target units."""
-        hidden = np.flatnonzero(self.bag_of_unit >= 0)
+        hidden = self.hidden
         signs = self.labelled_signs.copy()
         signs[hidden] = label_top_counts(
             scores[hidden], self.bag_of_unit[hidden], self.counts, previous=signs[hidden]

@@ -3,27 +3,78 @@
 
 from __future__ import annotations
 
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from bagshift.bags import Bags
 from bagshift.estimators._base import SigmoidProbabilities
-from bagshift.estimators._feature_space import ColumnScale, FeatureSpace
+from bagshift.estimators._feature_space import (
+    ColumnScale,
+    FeatureSpace,
+    column_scale,
+    feature_space,
+)
 from bagshift.estimators._in_bags import InBagPosteriors, mean_count_log_likelihood
-from bagshift.estimators._kernel_machine import TransferKernelMachine
+from bagshift.estimators._kernel_machine import KernelMachine
 from bagshift.estimators._training import TrainingData
+from bagshift.kernels import Kernel
 
 Floats = NDArray[np.float64]
 
 
-class LogisticMachine(SigmoidProbabilities, InBagPosteriors, TransferKernelMachine):
+class LogisticMachine(SigmoidProbabilities, InBagPosteriors, KernelMachine):
     """Base of machines with probability sigma(score) that are trained on a feature space.
 
     Columns that were standardised are so again when rows are scored; with a linear kernel that
-    is folded into ``coef_`` and ``intercept_``.
+    is folded into ``coef_`` and ``intercept_``. Subclasses have the parameters of the kernel,
+    ``standardize``, ``n_landmarks`` and ``random_state``.
     """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelMachine._parameter_constraints,
+        "kernel": [StrOptions({"auto", "linear", "rbf", "poly", "precomputed"}), callable],
+        "standardize": [StrOptions({"auto"}), "boolean"],
+        "n_landmarks": [None, Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def _check_learnable(self, data: TrainingData) -> None:
+        """Refuse data that this machine cannot learn from; a search asks before it begins."""
+        if not data.n_target_units and data.n_source:
+            raise ValueError(
+                f"{type(self).__name__} needs bags or labelled rows of the target beside the "
+                "source; to learn from the source alone, fit it to the source as plain labels."
+            )
+        if not data.n_target_units:
+            raise ValueError("There is nothing to learn from: no row is in a bag or has a label.")
+        if not data.n_source and not data.bags.n_bags and len(set(data.labelled_signs)) < 2:
+            raise ValueError("The labels hold one class; two classes are needed to learn from.")
+
+    def _column_scale(self, data: TrainingData) -> ColumnScale | None:
+        if self.kernel == "precomputed":
+            return None
+        return column_scale(data, self.standardize)
+
+    def _kernel(self, data: TrainingData) -> Kernel:
+        if self.kernel != "auto":
+            return super()._kernel(data)
+        name = "linear" if sparse.issparse(data.X_target) else "rbf"
+        return type(self)(kernel=name, gamma=self.gamma)._kernel(data)
+
+    def _space(self, data: TrainingData) -> FeatureSpace:
+        return feature_space(
+            self._kernel(data),
+            data,
+            n_landmarks=self.n_landmarks,
+            random_state=self.random_state,
+        )
 
     def _store_machine(
         self,

@@ -42,7 +42,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
 from bagshift.estimators._base import BagTags
@@ -53,17 +52,10 @@ from bagshift.estimators._count_starts import (
     warn_about,
 )
 from bagshift.estimators._count_units import CountUnits, count_units
-from bagshift.estimators._feature_space import (
-    ColumnScale,
-    FeatureSpace,
-    column_scale,
-    feature_space,
-    standardize,
-)
-from bagshift.estimators._kernel_machine import KernelMachine
+from bagshift.estimators._feature_space import ColumnScale, FeatureSpace, standardize
+from bagshift.estimators._kernel_machine import TransferKernelMachine
 from bagshift.estimators._logistic_machine import LogisticMachine
 from bagshift.estimators._training import TrainingData, read_training
-from bagshift.kernels import Kernel
 from bagshift.solvers.coupled_logistic import (
     CoupledLogisticProblem,
     CoupledLogisticResult,
@@ -74,7 +66,7 @@ from bagshift.solvers.coupled_logistic import (
 Floats = NDArray[np.float64]
 
 
-class CountLikelihoodClassifier(LogisticMachine):
+class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
     r"""Logistic classifier trained on the count of positives in every bag.
 
     Learns from bags of target rows with known shares and, when given, from labelled history of a
@@ -190,18 +182,12 @@ class CountLikelihoodClassifier(LogisticMachine):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelMachine._parameter_constraints,
-        "kernel": [StrOptions({"auto", "linear", "rbf", "poly", "precomputed"}), callable],
+        **LogisticMachine._parameter_constraints,
         "C_source": [Interval(Real, 0.0, None, closed="left")],
         "C_target": [Interval(Real, 0.0, None, closed="left")],
         "coupling": [Interval(Real, 0.0, None, closed="both")],
-        "standardize": [StrOptions({"auto"}), "boolean"],
-        "n_landmarks": [None, Interval(Integral, 1, None, closed="left")],
         "start": [StrOptions({"auto", "source", "inverse_calibration"})],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -295,34 +281,7 @@ class CountLikelihoodClassifier(LogisticMachine):
         """Refuse data that this machine cannot learn from; a search asks before it begins."""
         if self.start == "source" and data.n_source == 0 and data.bags.n_bags:
             raise ValueError('start="source" needs labelled history; give it as source=.')
-        if not data.n_target_units and data.n_source:
-            raise ValueError(
-                f"{type(self).__name__} needs bags or labelled rows of the target beside the "
-                "source; to learn from the source alone, fit it to the source as plain labels."
-            )
-        if not data.n_target_units:
-            raise ValueError("There is nothing to learn from: no row is in a bag or has a label.")
-        if not data.n_source and not data.bags.n_bags and len(set(data.labelled_signs)) < 2:
-            raise ValueError("The labels hold one class; two classes are needed to learn from.")
-
-    def _column_scale(self, data: TrainingData) -> ColumnScale | None:
-        if self.kernel == "precomputed":
-            return None
-        return column_scale(data, self.standardize)
-
-    def _kernel(self, data: TrainingData) -> Kernel:
-        if self.kernel != "auto":
-            return super()._kernel(data)
-        name = "linear" if sparse.issparse(data.X_target) else "rbf"
-        return type(self)(kernel=name, gamma=self.gamma)._kernel(data)
-
-    def _space(self, data: TrainingData) -> FeatureSpace:
-        return feature_space(
-            self._kernel(data),
-            data,
-            n_landmarks=self.n_landmarks,
-            random_state=self.random_state,
-        )
+        super()._check_learnable(data)
 
     def _solve(self, data: TrainingData, units: CountUnits, space: FeatureSpace) -> End:
         source = None if data.n_source == 0 else space.transform(data.X_source)

@@ -49,12 +49,15 @@ class LowRankMap:
     landmarks : {ndarray, CSR} of shape (n_landmarks, n_features)
         Landmark rows. Precomputed: the columns that hold them, an integer array of shape
         (n_landmarks,).
+    rows : int ndarray of shape (n_landmarks,)
+        Numbers of the landmarks among the training rows, source rows first.
     projection : ndarray of shape (n_landmarks, rank)
         From kernel values with the landmarks to features.
     """
 
     kernel: Kernel
     landmarks: Any
+    rows: NDArray[np.intp]
     projection: Floats
 
     @property
@@ -118,8 +121,8 @@ def low_rank_map(
     Parameters
     ----------
     kernel : Kernel
-        Not linear: that needs no map. "precomputed": `X_source` and `X_target` are rows of the
-        kernel matrix of all rows, source columns first.
+        The linear one needs a map only where it has more columns than rows. "precomputed":
+        `X_source` and `X_target` are rows of the kernel matrix of all rows, source columns first.
     X_source : {ndarray, CSR} of shape (n_source, n_features), or None
     X_target : {ndarray, CSR} of shape (n_target, n_features)
     n_landmarks : int, optional
@@ -172,8 +175,9 @@ def low_rank_map(
     kept = eigenvalues > max(smallest * eigenvalues[-1], 0.0)
     if not kept.any():
         # A kernel that is zero everywhere has one feature, which is zero.
-        return LowRankMap(kernel, landmarks, np.zeros((n_chosen, 1)))
-    return LowRankMap(kernel, landmarks, eigenvectors[:, kept] / np.sqrt(eigenvalues[kept]))
+        return LowRankMap(kernel, landmarks, chosen, np.zeros((n_chosen, 1)))
+    projection = eigenvectors[:, kept] / np.sqrt(eigenvalues[kept])
+    return LowRankMap(kernel, landmarks, chosen, projection)
 
 
 def _choose(

@@ -44,7 +44,8 @@ References
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -99,9 +100,13 @@ class CoupledProblem:
     lower: Array
     upper: Array
     coupling: float
+    # Survives dataclasses.replace, so that problems on one matrix look through it once.
+    _checked_gram: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        _check_gram(self.gram)
+        if self._checked_gram is not self.gram:
+            _check_gram(self.gram)
+            object.__setattr__(self, "_checked_gram", self.gram)
         m = self.gram.shape[0]
         for name in ("targets", "half_widths", "lower", "upper"):
             object.__setattr__(self, name, _to_vector(name, getattr(self, name), m))
