@@ -125,6 +125,7 @@ def test_numbers_that_no_noise_explains(election: Any) -> None:
     fitted, checked = election.fit(**law), election.check(**law)
     assert fitted.code == checked.code == 1
     assert fitted.err.strip().removeprefix("Error: ") in checked.words
+    assert "or the law of --noise" in fitted.err
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ OPTIONS = (
     ('on_unmatched="drop"', "--on-unmatched drop"),
     ("pass counts=", "give --count-column"),
     ("noise=Rounding(digits=) with", "--noise rounding:digits= with"),
+    ("the law in noise=", "the law of --noise"),
     ("sizes=", "sizes with --size-column"),
 )
 # Warnings whose advice is for Python only, in words for the command line.

@@ -111,9 +111,9 @@ class BagEM(SigmoidProbabilities, InBagPosteriors, BagClassifier):
         Where the first labels came from; empty when all labels are known.
     n_iter_ : int
         How many times the classifier was trained on labels of bags.
-    changes_ : ndarray of shape (n_iter_,)
+    changes_ : ndarray of shape (n_rounds,)
         Number of labels that changed after each training, or the largest change of a probability.
-    log_likelihoods_ : ndarray of shape (n_iter_,)
+    log_likelihoods_ : ndarray of shape (n_rounds,)
         With ``labels="posterior"``, the log-likelihood of the published numbers after each
         training, weighted by the bags' weights.
     converged_ : bool

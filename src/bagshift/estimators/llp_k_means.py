@@ -104,9 +104,9 @@ class LLPKMeans(BagClassifier):
         The class that shares are of.
     n_clusters_ : int
         How many clusters were found best.
-    cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Their centres, of standardised rows where columns are, times the weights of features.
-    cluster_labels_ : ndarray of shape (n_clusters_,)
+    cluster_labels_ : ndarray of shape (n_clusters,)
         Their labels.
     feature_weights_ : ndarray of shape (n_features,)
         Factors on the columns; 1 where equal weights were best.

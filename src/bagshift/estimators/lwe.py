@@ -7,7 +7,7 @@ target is classified by
 .. math::
 
     P(y \mid x) = \sum_i w_{i,x}\, P(y \mid x, M_i), \qquad
-    w_{i,x} = s_i(x) \Big/ \sum_l s_l(x),
+    w_{i,x} = \frac{s_i(x)}{\sum_l s_l(x)},
 
 where :math:`s_i(x)` says how far the model agrees, around :math:`x`, with the clusters of the
 target, for rows of one dense region tend to share their label. With :math:`V_T(x)` the other
