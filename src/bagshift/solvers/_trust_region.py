@@ -197,11 +197,13 @@ def _step(objective: Objective, point: Point, radius: float, goal: float) -> _St
         curvature = float(direction @ bent)
         if curvature <= 0.0 and np.isinf(radius):
             break
-        length = square / curvature if curvature > 0.0 else np.inf
-        at_border = bool(curvature <= 0.0 or np.linalg.norm(move + length * direction) >= radius)
+        length = square / curvature if curvature > 0.0 else 0.0
+        following = move + length * direction
+        at_border = bool(curvature <= 0.0 or np.linalg.norm(following) >= radius)
         if at_border:
             length = _to_border(move, direction, radius, slope=-square, curvature=curvature)
-        move, bent_move = move + length * direction, bent_move + length * bent
+            following = move + length * direction
+        move, bent_move = following, bent_move + length * bent
         if at_border:
             break
         residual = residual + length * bent
