@@ -22,6 +22,7 @@ from bagshift import (
     ProportionSVM,
     SourceSVM,
     TGPLMPlus,
+    TrSVM,
 )
 
 # Few values, so that searches take no longer than other tests.
@@ -78,6 +79,7 @@ def all_machines():
         (LLPKMeans(), False),
         (SourceSVM(), True),
         (SourceSVM(threshold="prior"), True),
+        (TrSVM(), True),
         (LMPROJ(), True),
         (DAKSVM(), True),
         (MeanMap(), False),

@@ -46,6 +46,7 @@ from bagshift import (
     RepeatedBagKFold,
     SourceSVM,
     TGPLMPlus,
+    TrSVM,
     get_bag_tags,
 )
 from bagshift._model_files import archive
@@ -85,6 +86,7 @@ MACHINES = {
     "mean map": MeanMap(bag_weight="equal"),
     "laplacian mean map": LaplacianMeanMap(kernel="linear", bandwidth=1.0),
     "alternating mean map": AlternatingMeanMap(standardize=True),
+    "trsvm": TrSVM(weights="similarity"),
     "linear": TGPLM(kernel="linear"),
     "poly": TGPLM(kernel="poly", degree=2),
     "paper": TGPLM(gamma="paper", tube="quotient", clip="bag", bag_weight="size"),

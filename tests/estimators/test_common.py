@@ -32,6 +32,7 @@ from bagshift import (
     ProportionSVM,
     SourceSVM,
     TGPLMPlus,
+    TrSVM,
     get_bag_tags,
 )
 from bagshift.estimators._logistic_machine import LogisticMachine
@@ -82,6 +83,7 @@ def known_failures(estimator):
         BagEM(labels="posterior"),
         LLPKMeans(n_init=1),
         SourceSVM(),
+        TrSVM(),
         LMPROJ(),
         DAKSVM(),
         MeanMap(),
@@ -238,7 +240,7 @@ def test_outputs_agree_with_each_other(case, labels):
     else:
         assert not hasattr(machine, "predict_proba_in_bags")
         assert isinstance(
-            machine, SourceSVM | LLPKMeans | TGPLMPlus | LMPROJ | DAKSVM | ProportionSVM
+            machine, SourceSVM | LLPKMeans | TGPLMPlus | LMPROJ | DAKSVM | ProportionSVM | TrSVM
         )
 
 

@@ -33,6 +33,7 @@ OBJECTS = frozenset(
         "bagshift.estimators.source_svm.SourceSVM",
         "bagshift.estimators.tgplm.TGPLM",
         "bagshift.estimators.tgplm_plus.TGPLMPlus",
+        "bagshift.estimators.trsvm.TrSVM",
         "bagshift.features.TableFeatures",
         "bagshift.kernels._functions.Kernel",
         "bagshift.model_selection.splitters.BagKFold",

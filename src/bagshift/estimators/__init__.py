@@ -17,6 +17,7 @@ from bagshift.estimators.proportion_svm import ProportionSVM
 from bagshift.estimators.source_svm import SourceSVM
 from bagshift.estimators.tgplm import TGPLM
 from bagshift.estimators.tgplm_plus import TGPLMPlus
+from bagshift.estimators.trsvm import TrSVM
 
 __all__ = [
     "DAKSVM",
@@ -34,6 +35,7 @@ __all__ = [
     "ProportionSVM",
     "SourceSVM",
     "TGPLMPlus",
+    "TrSVM",
     "get_bag_tags",
     "predict_in_bags",
     "predict_proba_in_bags",

@@ -78,3 +78,28 @@ class HiddenLabels(TrainingData):
             scores[hidden], self.bag_of_unit[hidden], self.counts, previous=signs[hidden]
         )
         return replace(self, labelled_signs=signs)
+
+
+def every_row_a_unit(given: TrainingData) -> TrainingData:
+    """Return training data with a target unit for every target row, whether in a bag or not.
+
+    Parameters
+    ----------
+    given : TrainingData
+
+    Returns
+    -------
+    TrainingData
+        Without bags. Labels that are not known are 0, and the weight of these rows is 1.
+    """
+    n_rows = len(given.bags)
+    signs, weight = np.zeros(n_rows), np.ones(n_rows)
+    signs[given.labelled_rows] = given.labelled_signs
+    weight[given.labelled_rows] = given.labelled_weight
+    return replace(
+        given,
+        bags=Bags.unlabelled(n_rows),
+        labelled_rows=np.arange(n_rows),
+        labelled_signs=signs,
+        labelled_weight=weight,
+    )
