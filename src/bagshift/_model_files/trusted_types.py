@@ -34,6 +34,7 @@ OBJECTS = frozenset(
         "bagshift.estimators.tgplm.TGPLM",
         "bagshift.estimators.tgplm_plus.TGPLMPlus",
         "bagshift.estimators.trsvm.TrSVM",
+        "bagshift.estimators.tsvm.TSVM",
         "bagshift.features.TableFeatures",
         "bagshift.kernels._functions.Kernel",
         "bagshift.model_selection.splitters.BagKFold",

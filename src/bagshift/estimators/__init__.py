@@ -18,12 +18,14 @@ from bagshift.estimators.source_svm import SourceSVM
 from bagshift.estimators.tgplm import TGPLM
 from bagshift.estimators.tgplm_plus import TGPLMPlus
 from bagshift.estimators.trsvm import TrSVM
+from bagshift.estimators.tsvm import TSVM
 
 __all__ = [
     "DAKSVM",
     "LMPROJ",
     "LWE",
     "TGPLM",
+    "TSVM",
     "AlternatingMeanMap",
     "BagEM",
     "BagTags",
