@@ -15,11 +15,13 @@ from bagshift import (
     Bags,
     CountLikelihoodClassifier,
     CountLikelihoodCV,
+    EasyLLP,
     InverseCalibrationSVM,
     LaplacianMeanMap,
     LeaveOneBagOut,
     LLPKMeans,
     MeanMap,
+    ProportionMatching,
     ProportionSVM,
     SourceSVM,
     TGPLMPlus,
@@ -87,6 +89,11 @@ def all_machines():
         (MeanMap(), False),
         (LaplacianMeanMap(), False),
         (AlternatingMeanMap(), False),
+        (ProportionMatching(), True),
+        (ProportionMatching(), False),
+        (EasyLLP(), False),
+        (EasyLLP(correction="clip"), False),
+        (EasyLLP(correction="flood"), False),
     ]
 
 

@@ -7,12 +7,14 @@ from bagshift.estimators.alternating_mean_map import AlternatingMeanMap
 from bagshift.estimators.bag_em import BagEM
 from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
 from bagshift.estimators.daksvm import DAKSVM
+from bagshift.estimators.easy_llp import EasyLLP
 from bagshift.estimators.inverse_calibration_svm import InverseCalibrationSVM
 from bagshift.estimators.laplacian_mean_map import LaplacianMeanMap
 from bagshift.estimators.llp_k_means import LLPKMeans
 from bagshift.estimators.lmproj import LMPROJ
 from bagshift.estimators.lwe import LWE
 from bagshift.estimators.mean_map import MeanMap
+from bagshift.estimators.proportion_matching import ProportionMatching
 from bagshift.estimators.proportion_svm import ProportionSVM
 from bagshift.estimators.source_svm import SourceSVM
 from bagshift.estimators.tgplm import TGPLM
@@ -30,10 +32,12 @@ __all__ = [
     "BagEM",
     "BagTags",
     "CountLikelihoodClassifier",
+    "EasyLLP",
     "InverseCalibrationSVM",
     "LLPKMeans",
     "LaplacianMeanMap",
     "MeanMap",
+    "ProportionMatching",
     "ProportionSVM",
     "SourceSVM",
     "TGPLMPlus",

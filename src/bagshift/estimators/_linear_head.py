@@ -16,12 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import validate_parameter_constraints
 
+from bagshift.estimators._count_starts import inverse_calibration_start, source_start
 from bagshift.estimators._feature_space import ColumnScale, FeatureSpace, standardize
+from bagshift.estimators._kernel_machine import TransferKernelMachine
 from bagshift.estimators._logistic_machine import LogisticMachine
 from bagshift.estimators._target_rows import TargetRows
 from bagshift.estimators._training import TrainingData, read_training
 from bagshift.exceptions import plural, warn_caller
-from bagshift.solvers.linear_heads import HeadResult
+from bagshift.solvers.count_likelihood import BagCounts
+from bagshift.solvers.linear_heads import HeadResult, Machines
 
 Floats = NDArray[np.float64]
 
@@ -172,11 +175,56 @@ class LinearHead(LogisticMachine):
         self.converged_ = result.converged and not trained.complaint
         for name, value in trained.facts.items():
             setattr(self, name, value)
-        self._store_machine(
-            ready.data,
-            ready.space,
-            ready.scale,
-            "",
-            machines.target_weights,
-            machines.target_intercept,
-        )
+        parts = {"": (machines.target_weights, machines.target_intercept)}
+        if ready.data.n_source and isinstance(self, TransferKernelMachine):
+            parts["source_"] = (machines.source_weights, machines.source_intercept)
+        for prefix, (weights, intercept) in parts.items():
+            self._store_machine(ready.data, ready.space, ready.scale, prefix, weights, intercept)
+
+
+# Starts -----------------------------------------------------------------------------------
+
+
+def source_machine(machine: Any, ready: Prepared) -> Machines:
+    """Return logistic regression on the source.
+
+    Parameters
+    ----------
+    machine : estimator
+        Gives ``C_source``, ``tol`` and ``max_iter``.
+    ready : Prepared
+        With source rows.
+
+    Returns
+    -------
+    Machines
+    """
+    return source_start(
+        ready.source_features,
+        ready.data.source_signs,
+        machine.C_source * ready.data.source_weight,
+        tol=machine.tol,
+        max_iter=machine.max_iter,
+    )
+
+
+def calibrated_machine(machine: Any, ready: Prepared) -> Machines:
+    """Return a regression of the logits of shares on bag means.
+
+    Parameters
+    ----------
+    machine : estimator
+        Gives ``C_target``.
+    ready : Prepared
+
+    Returns
+    -------
+    Machines
+    """
+    bags = ready.rows.bags
+    return inverse_calibration_start(
+        ready.target_features,
+        BagCounts.exact(np.zeros(ready.rows.n_bags, dtype=np.int64), bags.sizes),
+        bags.shares,
+        machine.C_target * ready.rows.weights,
+    )
