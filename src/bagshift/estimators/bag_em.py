@@ -44,9 +44,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -58,13 +56,20 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from bagshift.bags import Bags
+from bagshift.estimators._any_classifier import (
+    given_or_default,
+    log_odds_of,
+    ranks_of,
+    require_classifier,
+    trained,
+)
 from bagshift.estimators._base import (
     BagClassifier,
     BagTags,
     ClassifierTags,
     SigmoidProbabilities,
 )
-from bagshift.estimators._in_bags import InBagPosteriors, logit_of_columns
+from bagshift.estimators._in_bags import InBagPosteriors
 from bagshift.estimators._label_guesses import CountLabels, PosteriorLabels, majority_labels
 from bagshift.estimators._training import TrainingData, read_training
 from bagshift.exceptions import plural, warn_caller
@@ -228,16 +233,13 @@ class BagEM(SigmoidProbabilities, InBagPosteriors, BagClassifier):
 
     def _classifier(self) -> Any:
         """Return the classifier that is to be trained."""
-        if self.estimator is not None:
-            return self.estimator
-        return LogisticRegression(tol=1e-6, max_iter=1000)
+        return given_or_default(self.estimator)
 
     def _check(self, data: TrainingData) -> None:
         """Refuse a classifier that cannot do what is asked, and data that say too little."""
         classifier = self._classifier()
         name = type(classifier).__name__
-        if not is_classifier(classifier):
-            raise ValueError(f"estimator must be a classifier, and {name} is none.")
+        require_classifier(classifier)
         scores = hasattr(classifier, "decision_function") or hasattr(classifier, "predict_proba")
         if not scores:
             raise ValueError(
@@ -317,15 +319,7 @@ class BagEM(SigmoidProbabilities, InBagPosteriors, BagClassifier):
                 "By their shares all rows of the bags are of one class; two classes are needed to "
                 "learn from."
             )
-        classifier = clone(self._classifier())
-        if np.all(weight == 1.0):
-            return classifier.fit(X[rows], is_second)
-        if not has_fit_parameter(classifier, "sample_weight"):
-            raise ValueError(
-                f"{type(classifier).__name__} takes no sample_weight; leave the weights of bags, "
-                "source and rows out, or take another classifier."
-            )
-        return classifier.fit(X[rows], is_second, sample_weight=weight)
+        return trained(self._classifier(), X[rows], is_second, weight)
 
     def _complain(self, is_circle: bool) -> None:
         """Warn that the labels did not settle."""
@@ -407,37 +401,3 @@ class BagEM(SigmoidProbabilities, InBagPosteriors, BagClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = get_tags(self._classifier()).input_tags.sparse
         return tags
-
-
-def ranks_of(classifier: Any, X: Any) -> Floats:
-    """Return scores of rows that put them in order: decision values, else log odds.
-
-    Parameters
-    ----------
-    classifier : classifier
-        Fitted, of two classes.
-    X : matrix of shape (n_rows, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-    """
-    if not hasattr(classifier, "decision_function"):
-        return log_odds_of(classifier, X)
-    return np.asarray(classifier.decision_function(X), dtype=np.float64)
-
-
-def log_odds_of(classifier: Any, X: Any) -> Floats:
-    """Return the log odds of the second class, kept finite.
-
-    Parameters
-    ----------
-    classifier : classifier
-        Fitted, of two classes, with ``predict_proba``.
-    X : matrix of shape (n_rows, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-    """
-    return logit_of_columns(np.asarray(classifier.predict_proba(X), dtype=np.float64))
