@@ -30,6 +30,7 @@ OBJECTS = frozenset(
         "bagshift.estimators._calibrated_svm.CalibratedSVM",
         "bagshift.estimators.llp_k_means.LLPKMeans",
         "bagshift.estimators.lwe.LWE",
+        "bagshift.estimators.prior_shift.PriorShift",
         "bagshift.estimators.proportion_matching.ProportionMatching",
         "bagshift.estimators.proportion_svm.ProportionSVM",
         "bagshift.estimators.source_svm.SourceSVM",

@@ -14,6 +14,7 @@ from bagshift.estimators.llp_k_means import LLPKMeans
 from bagshift.estimators.lmproj import LMPROJ
 from bagshift.estimators.lwe import LWE
 from bagshift.estimators.mean_map import MeanMap
+from bagshift.estimators.prior_shift import PriorShift
 from bagshift.estimators.proportion_matching import ProportionMatching
 from bagshift.estimators.proportion_svm import ProportionSVM
 from bagshift.estimators.source_svm import SourceSVM
@@ -37,6 +38,7 @@ __all__ = [
     "LLPKMeans",
     "LaplacianMeanMap",
     "MeanMap",
+    "PriorShift",
     "ProportionMatching",
     "ProportionSVM",
     "SourceSVM",
