@@ -1,74 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
-r"""Losses of a bag with a known share, as references for the benchmarks only.
+r"""Expectation-maximisation as a loss of a bag with a known share, for the benchmarks only.
 
-For a bag with scores f, m rows and share p:
+For a bag with scores f, m rows and share p, labels are replaced by s_j = sigma(f_j + theta), where
+the shift theta of the log-odds makes their mean the share, then logistic regression is fitted to
+them. Both steps descend on
 
-* *proportion matching*: m times the cross-entropy between p and the mean of the probabilities,
-  the loss of deep learning from label proportions on a linear head;
-* *expectation-maximisation*: labels are replaced by s_j = sigma(f_j + theta), where the shift
-  theta of the log-odds makes their mean the share, then logistic regression is fitted to them.
-  Both steps descend on
+.. math:: J(f) = \min_{s:\ \sum_j s_j = m p} \sum_j \mathrm{KL}(s_j \,\|\, \sigma(f_j)),
 
-  .. math:: J(f) = \min_{s:\ \sum_j s_j = m p} \sum_j \mathrm{KL}(s_j \,\|\, \sigma(f_j)),
-
-  the first over s, the second over the weights. Here L-BFGS minimises J over the weights with s
-  at its minimum, whose gradient is sigma(f_j) - s_j: same stationary points, fewer steps.
+the first over s, the second over the weights. Here L-BFGS minimises J over the weights with s at
+its minimum, whose gradient is sigma(f_j) - s_j: same stationary points, fewer steps.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from bagshift.estimators._count_units import CountUnits
+from bagshift.solvers.score_losses import BagShares
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class BagShares:
-    """Rows bag by bag, and the share of every bag.
-
-    Attributes
-    ----------
-    starts, sizes : ndarray of shape (n_bags,)
-        First row and number of rows of every bag.
-    shares : ndarray of shape (n_bags,)
-    """
-
-    starts: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    shares: Floats
-
-    @classmethod
-    def of(cls, units: CountUnits) -> "BagShares":
-        """Return the bags of units."""
-        return cls(units.counts.starts[:-1], units.counts.sizes, units.shares)
-
-    def sum(self, values: Floats) -> Floats:
-        """Return the sum of values of rows over every bag."""
-        return np.asarray(np.add.reduceat(values, self.starts))
-
-    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return for every row the value of its bag."""
-        return np.repeat(values, self.sizes)
-
-
 # From scores and bags to the loss of every bag and its derivative in every score.
 BagLoss = Callable[[Floats, BagShares], tuple[Floats, Floats]]
-
-
-def proportion_matching(scores: Floats, bags: BagShares) -> tuple[Floats, Floats]:
-    """Cross-entropy between share and mean probability, times the size of the bag."""
-    chance, doubt = expit(scores), expit(-scores)
-    mean = np.maximum(bags.sum(chance) / bags.sizes, 1e-300)
-    rest = np.maximum(bags.sum(doubt) / bags.sizes, 1e-300)
-    loss = -bags.sizes * (bags.shares * np.log(mean) + (1.0 - bags.shares) * np.log(rest))
-    slope = (1.0 - bags.shares) / rest - bags.shares / mean
-    return loss, bags.spread(slope) * chance * doubt
 
 
 def expectation_maximisation(scores: Floats, bags: BagShares) -> tuple[Floats, Floats]:

@@ -3,9 +3,9 @@
 
 Reference implementations for the benchmarks only: they share with the count machine the features,
 the regulariser, the coupling to the source, the starts, the grid and the folds. What differs is
-the loss of a bag (``_bag_losses.py``), and with it the criterion on held-out bags, by which each
-chooses its own parameters. The optimiser is L-BFGS with exact gradients; from its start, the
-couplings of a setting fall and are solved from one another.
+the loss of a bag (that of ``ProportionMatching``, or ``_bag_losses.py``), and with it the
+criterion on held-out bags, by which each chooses its own parameters. The optimiser is L-BFGS with
+exact gradients; from its start, the couplings of a setting fall and are solved from one another.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from _bag_losses import BagLoss, BagShares
+from _bag_losses import BagLoss
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import minimize
@@ -31,6 +31,7 @@ from bagshift.model_selection._folds import BagFold, bag_folds, bag_splits, defa
 from bagshift.model_selection._grouping import group
 from bagshift.model_selection.path_search import engine_of
 from bagshift.solvers._coordinates import CoupledCoordinates, Machines, Pull
+from bagshift.solvers.score_losses import BagShares
 
 Floats = NDArray[np.float64]
 
@@ -87,7 +88,7 @@ class CoupledBagProblem:
         found = minimize(
             self.value_and_gradient,
             coordinates.encode(self._start() if start is None else start),
-            args=(coordinates, BagShares.of(self.units)),
+            args=(coordinates, shares_of(self.units)),
             jac=True,
             method="L-BFGS-B",
             options={"ftol": tol, "gtol": 1e-8, "maxiter": 2000, "maxfun": 5000},
@@ -109,6 +110,11 @@ class CoupledBagProblem:
             tol=1e-3,
             max_iter=self.machine.max_iter,
         )
+
+
+def shares_of(units: CountUnits) -> BagShares:
+    """Return the bags of units, with their shares."""
+    return BagShares.of_sizes(units.counts.sizes, units.shares)
 
 
 # Search and fit ---------------------------------------------------------------------------
@@ -173,7 +179,7 @@ def _held_out_losses(
             ):
                 scores = tested @ solution.target_weights + solution.target_intercept
                 losses[i, number] = np.average(
-                    loss(scores, BagShares.of(rest))[0], weights=rest.weights
+                    loss(scores, shares_of(rest))[0], weights=rest.weights
                 )
     return losses
 

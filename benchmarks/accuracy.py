@@ -32,7 +32,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from _bag_losses import BagLoss, expectation_maximisation, proportion_matching
+from _bag_losses import BagLoss, expectation_maximisation
 from _comparators import fit_comparator
 from _protocol import TASKS, Draw, Task, bags_of, data_folder, supervised_svm, tasks_of
 from _runs import Fit, Plan, add_arguments, held_in, run
@@ -41,6 +41,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from bagshift import TGPLM, CountLikelihoodClassifier, CountLikelihoodCV, InverseCalibrationSVM
 from bagshift.model_selection import path_search
+from bagshift.solvers.score_losses import proportion_matching
 
 SOURCE_COSTS = [0.25, 1.0, 4.0, 16.0, 64.0, 256.0]
 
