@@ -17,6 +17,7 @@ from bagshift.estimators.mean_map import MeanMap
 from bagshift.estimators.prior_shift import PriorShift
 from bagshift.estimators.proportion_matching import ProportionMatching
 from bagshift.estimators.proportion_svm import ProportionSVM
+from bagshift.estimators.sigmoid_calibrator import SigmoidCalibrator
 from bagshift.estimators.source_svm import SourceSVM
 from bagshift.estimators.tgplm import TGPLM
 from bagshift.estimators.tgplm_plus import TGPLMPlus
@@ -41,6 +42,7 @@ __all__ = [
     "PriorShift",
     "ProportionMatching",
     "ProportionSVM",
+    "SigmoidCalibrator",
     "SourceSVM",
     "TGPLMPlus",
     "TrSVM",

@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 r"""The support vector machine with log odds for scores.
 
-Platt's sigmoid :math:`P(y = 1) = 1 / (1 + e^{-(a f + b)})` is fitted to scores of rows that
-were held out, and the machine is rescaled so that its scores are :math:`a f + b` [1]_.
-
-References
-----------
-.. [1] J. Platt, Probabilistic outputs for support vector machines and comparisons to regularized
-   likelihood methods, 1999.
+Platt's sigmoid (:mod:`bagshift.estimators.sigmoid_calibrator`) is fitted to scores of rows that
+were held out, and the machine is rescaled so that its scores are the log odds.
 """
 
 from __future__ import annotations
@@ -16,18 +11,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logit
-from sklearn.linear_model import LogisticRegression
 
 from bagshift.estimators._base import SigmoidProbabilities
 from bagshift.estimators._clusters import canonical_order
+from bagshift.estimators.sigmoid_calibrator import fit_sigmoid
 from bagshift.estimators.source_svm import SourceSVM
 
 Floats = NDArray[np.float64]
 
 _MOST_FOLDS = 3
-# Scores that spread no more than this fraction of their mean are one score.
-_FLAT = 1e-9
 
 
 class CalibratedSVM(SigmoidProbabilities, SourceSVM):
@@ -57,14 +49,14 @@ class CalibratedSVM(SigmoidProbabilities, SourceSVM):
         weight = np.ones(len(is_second)) if sample_weight is None else np.asarray(sample_weight)
         own = self._scores(X)
         held_out = self._held_out(X, is_second, weight)
-        slope, shift = _sigmoid(own if held_out is None else held_out, is_second, weight)
-        if slope <= 0:
+        sigmoid = fit_sigmoid(own if held_out is None else held_out, is_second, weight)
+        if sigmoid.slope <= 0:
             # So few rows that each fold misleads: rather too sure than the wrong way round.
-            slope, shift = _sigmoid(own, is_second, weight)
+            sigmoid = fit_sigmoid(own, is_second, weight)
         for name in ("coef_", "dual_coef_"):
             if hasattr(self, name):
-                setattr(self, name, slope * getattr(self, name))
-        self.intercept_ = slope * self.intercept_ + shift
+                setattr(self, name, sigmoid.slope * getattr(self, name))
+        self.intercept_ = sigmoid.log_odds(self.intercept_)
         return self
 
     def _held_out(self, X: Any, is_second: NDArray[np.bool_], weight: Floats) -> Floats | None:
@@ -89,20 +81,3 @@ def _deal(X: Any, is_second: NDArray[np.bool_], n_folds: int) -> NDArray[np.intp
     for of_class in (order[is_second[order]], order[~is_second[order]]):
         fold[of_class] = np.arange(len(of_class)) % n_folds
     return fold
-
-
-def _sigmoid(scores: Floats, is_second: NDArray[np.bool_], weight: Floats) -> tuple[float, float]:
-    """Return slope and shift of Platt's sigmoid, on targets a little off 0 and 1."""
-    n_second, n_first = float(weight[is_second].sum()), float(weight[~is_second].sum())
-    target = np.where(is_second, (n_second + 1.0) / (n_second + 2.0), 1.0 / (n_first + 2.0))
-    center, spread = float(scores.mean()), float(scores.std())
-    if spread <= _FLAT * abs(center):
-        return 0.0, float(logit(np.average(target, weights=weight)))
-    logistic = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-10)
-    logistic.fit(
-        np.tile((scores - center) / spread, 2)[:, None],
-        np.repeat([1, 0], len(scores)),
-        sample_weight=np.concatenate([weight * target, weight * (1.0 - target)]),
-    )
-    slope = float(logistic.coef_[0, 0]) / spread
-    return slope, float(logistic.intercept_[0]) - slope * center
