@@ -11,6 +11,7 @@ from bagshift import (
     TGPLMCV,
     TSVM,
     AlternatingMeanMap,
+    BagCSI,
     BagEM,
     Bags,
     CountLikelihoodClassifier,
@@ -96,6 +97,7 @@ def all_machines():
         (EasyLLP(), False),
         (EasyLLP(correction="clip"), False),
         (EasyLLP(correction="flood"), False),
+        (BagCSI(), True),
     ]
 
 

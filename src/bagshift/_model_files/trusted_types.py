@@ -19,6 +19,7 @@ NUMPY_SCALARS = frozenset(
 OBJECTS = frozenset(
     {
         "bagshift.estimators.alternating_mean_map.AlternatingMeanMap",
+        "bagshift.estimators.bag_csi.BagCSI",
         "bagshift.estimators.bag_em.BagEM",
         "bagshift.estimators.count_likelihood.CountLikelihoodClassifier",
         "bagshift.estimators.daksvm.DAKSVM",

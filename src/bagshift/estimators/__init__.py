@@ -4,6 +4,7 @@
 from bagshift.estimators._base import BagTags, get_bag_tags
 from bagshift.estimators._in_bags import predict_in_bags, predict_proba_in_bags
 from bagshift.estimators.alternating_mean_map import AlternatingMeanMap
+from bagshift.estimators.bag_csi import BagCSI
 from bagshift.estimators.bag_em import BagEM
 from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
 from bagshift.estimators.daksvm import DAKSVM
@@ -31,6 +32,7 @@ __all__ = [
     "TGPLM",
     "TSVM",
     "AlternatingMeanMap",
+    "BagCSI",
     "BagEM",
     "BagTags",
     "CountLikelihoodClassifier",
