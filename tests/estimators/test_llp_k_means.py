@@ -93,7 +93,7 @@ def test_fitness_is_the_weighted_error_of_the_shares_predicted():
 
 
 def test_number_of_clusters_has_the_least_fitness():
-    X, bags, _, _ = two_domains(n_bags=30)
+    X, bags, _, _ = two_domains(n_bags=44)
     machine = LLPKMeans().fit(X, bags)
     assert len(machine.fitness_path_) == 19
     assert machine.fitness_ == machine.fitness_path_.min()
@@ -102,6 +102,13 @@ def test_number_of_clusters_has_the_least_fitness():
     machine = LLPKMeans().fit(perfect, bags)
     assert (machine.n_clusters_, machine.fitness_) == (2, pytest.approx(0, abs=1e-12))
     assert machine.score(perfect, labels) == 1.0
+
+
+def test_there_are_at_least_two_bags_for_each_cluster():
+    X, bags, _, _ = two_domains(n_bags=12)
+    assert len(LLPKMeans().fit(X, bags).fitness_path_) == 5
+    assert len(LLPKMeans().fit(X[:18], bags[:18]).fitness_path_) == 1
+    assert LLPKMeans(9).fit(X, bags).n_clusters_ == 9
 
 
 def test_rows_get_the_label_of_the_nearest_centre():

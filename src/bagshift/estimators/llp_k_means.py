@@ -13,8 +13,9 @@ cluster :math:`c`, the share of positives that the labels give the bag is
 
 All labels are tried where clusters are few; where they are many, single labels are flipped as long
 as that lowers the fitness, from several first labels. The number of clusters, and weights of the
-features drawn at random if so wished, are those of least fitness too. A labelled target row is
-a bag of one. A row is classified by its nearest centre.
+features drawn at random if so wished, are those of least fitness too; there are no more clusters
+than half the bags, for with as many labels as shares any fit is chance (this limit is ours). A
+labelled target row is a bag of one. A row is classified by its nearest centre.
 
 The method is that of [1]_, of which only the abstract was seen. **The fitness is simplified**:
 there it has further terms, on how the overall shares of the classes agree, and weights of
@@ -50,7 +51,7 @@ Floats = NDArray[np.float64]
 FEWEST_CLUSTERS, MOST_CLUSTERS = 2, 20
 _SEEDS = 2**31 - 1
 # Standard errors by which the fitness of mirrored labels has to be greater.
-_CLEAR = 2.0
+_CLEAR = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +84,8 @@ class LLPKMeans(BagClassifier):
     Parameters
     ----------
     n_clusters : int or "auto", default="auto"
-        "auto" tries 2 to 20 and keeps the number of least fitness, the smallest of equals.
+        "auto" tries 2 to 20, but no more than half as many as there are bags and labelled rows,
+        and keeps the number of least fitness, the smallest of equals.
     n_weightings : int, default=0
         How many times weights of the features are drawn at random, besides equal ones; each
         costs as much as the whole fit without.
@@ -128,8 +130,8 @@ class LLPKMeans(BagClassifier):
 
     Notes
     -----
-    The fitness is simplified from the original's. It falls with the number of clusters on the bags
-    that it is computed on, so with few bags "auto" tends to many clusters.
+    The fitness is simplified from the original's. It is computed on the bags that were fitted, and
+    tends to fall with the number of clusters.
 
     The score of a row is its squared distance to the nearest centre of ``classes_[0]`` less that
     to the nearest centre of ``classes_[1]``; it is no log odds. With all clusters of one label it
@@ -238,7 +240,7 @@ class LLPKMeans(BagClassifier):
     def _models(self, data: TrainingData) -> list[_Model]:
         """Return the labelled clusters of every number of clusters, under the best weights."""
         rng = check_random_state(self.random_state)
-        tried = self._numbers_to_try(data.X_target.shape[0])
+        tried = self._numbers_to_try(data.X_target.shape[0], data.n_target_units)
         seeds = rng.randint(_SEEDS, size=len(tried))
         best: list[_Model] = []
         for number in range(self.n_weightings + 1):
@@ -254,11 +256,13 @@ class LLPKMeans(BagClassifier):
                     best[i] = model
         return best
 
-    def _numbers_to_try(self, n_rows: int) -> list[int]:
+    def _numbers_to_try(self, n_rows: int, n_units: int) -> list[int]:
+        """Return numbers of clusters, up to half that of bags and labelled rows."""
         if self.n_clusters != "auto":
             return [min(int(self.n_clusters), n_rows)]
         fewest = min(FEWEST_CLUSTERS, n_rows)
-        return list(range(fewest, max(fewest, min(MOST_CLUSTERS, n_rows - 1)) + 1))
+        most = max(fewest, min(MOST_CLUSTERS, n_units // 2, n_rows - 1))
+        return list(range(fewest, most + 1))
 
     def _model(
         self, data: TrainingData, rows: Any, weights: Floats, n_clusters: int, seed: int
