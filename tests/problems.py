@@ -63,7 +63,10 @@ def with_settings(machine, settings):
 
 
 def all_machines():
-    """Return one of every estimator in its default settings, and whether it is given a source."""
+    """Return one of every estimator in its default settings, and whether it is given a source.
+
+    But for TrueLabelSVM, which takes no bags.
+    """
     return [
         (TGPLM(), True),
         (TGPLM(), False),

@@ -52,6 +52,7 @@ from bagshift import (
     SourceSVM,
     TGPLMPlus,
     TrSVM,
+    TrueLabelSVM,
     get_bag_tags,
 )
 from bagshift._model_files import archive
@@ -97,6 +98,7 @@ MACHINES = {
     "easy llp": EasyLLP(prior=0.5, correction="flood"),
     "prior shift": PriorShift(LogisticRegression(C=0.1)),
     "bag csi": BagCSI(),
+    "true labels": TrueLabelSVM(),
     "linear": TGPLM(kernel="linear"),
     "poly": TGPLM(kernel="poly", degree=2),
     "paper": TGPLM(gamma="paper", tube="quotient", clip="bag", bag_weight="size"),
@@ -150,7 +152,11 @@ def fitted(machine: Any, labels: tuple[Any, Any] = ("no", "yes")) -> tuple[Pipel
         negative=labels[0],
         positive=labels[1],
     )
-    source = (X[:60], y) if get_bag_tags(machine).uses_source else None
+    tags = get_bag_tags(machine)
+    if tags.needs_target_labels:
+        unlabelled = Bags.unlabelled(60, positive=labels[1], negative=labels[0])
+        bags = unlabelled.with_labels(y)
+    source = (X[:60], y) if tags.uses_source else None
     last = clone(machine).fit(X[60:], bags, source=source)
     return Pipeline([*features.steps, ("machine", last)]), frame
 

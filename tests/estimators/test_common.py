@@ -38,6 +38,7 @@ from bagshift import (
     SourceSVM,
     TGPLMPlus,
     TrSVM,
+    TrueLabelSVM,
     get_bag_tags,
 )
 from bagshift.estimators._logistic_machine import LogisticMachine
@@ -92,6 +93,7 @@ def known_failures(estimator):
         LLPKMeans(n_init=1),
         TSVM(),
         SourceSVM(),
+        TrueLabelSVM(),
         PriorShift(),
         TrSVM(),
         LMPROJ(),

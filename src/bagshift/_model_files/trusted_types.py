@@ -38,6 +38,7 @@ OBJECTS = frozenset(
         "bagshift.estimators.tgplm.TGPLM",
         "bagshift.estimators.tgplm_plus.TGPLMPlus",
         "bagshift.estimators.trsvm.TrSVM",
+        "bagshift.estimators.true_label_svm.TrueLabelSVM",
         "bagshift.estimators.tsvm.TSVM",
         "bagshift.features.TableFeatures",
         "bagshift.kernels._functions.Kernel",

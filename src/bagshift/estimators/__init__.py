@@ -23,6 +23,7 @@ from bagshift.estimators.source_svm import SourceSVM
 from bagshift.estimators.tgplm import TGPLM
 from bagshift.estimators.tgplm_plus import TGPLMPlus
 from bagshift.estimators.trsvm import TrSVM
+from bagshift.estimators.true_label_svm import TrueLabelSVM
 from bagshift.estimators.tsvm import TSVM
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "SourceSVM",
     "TGPLMPlus",
     "TrSVM",
+    "TrueLabelSVM",
     "get_bag_tags",
     "predict_in_bags",
     "predict_proba_in_bags",

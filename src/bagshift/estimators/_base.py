@@ -38,12 +38,15 @@ class BagTags:
         Learns from shares.
     transductive : bool
         Speaks only about the target rows it was fitted on.
+    needs_target_labels : bool
+        Cannot learn without the labels of the target, which no user has: for benchmarks only.
     """
 
     uses_source: bool = False
     needs_source: bool = False
     uses_bags: bool = True
     transductive: bool = False
+    needs_target_labels: bool = False
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from bagshift.estimators._base import BagTags
-from bagshift.estimators._coupled import CoupledMachine, coupled_problem, hinge_loss
+from bagshift.estimators._coupled import CoupledMachine, labelled_rows_problem
 from bagshift.estimators._training import TrainingData
 from bagshift.kernels import Kernel
 from bagshift.solvers import CoupledProblem, CoupledResult
@@ -76,9 +76,7 @@ class ShiftPenaltyMachine(CoupledMachine):
         return data
 
     def _problem(self, data: TrainingData, gram: NDArray[Any]) -> CoupledProblem:
-        nothing = hinge_loss(data.source_signs, data.source_weight)
-        rows = hinge_loss(data.labelled_signs, self.C * data.labelled_weight)
-        return coupled_problem(gram, nothing, [rows], coupling=0.0)
+        return labelled_rows_problem(data, gram, self.C)
 
     def _train(self, data: TrainingData, kernel: Kernel) -> CoupledResult:
         if not data.n_source:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bagshift.estimators._base import BagTags
-from bagshift.estimators._coupled import CoupledMachine, coupled_problem, hinge_loss
+from bagshift.estimators._coupled import CoupledMachine, labelled_rows_problem
 from bagshift.estimators._training import TrainingData
 from bagshift.solvers import CoupledProblem
 
@@ -147,12 +147,7 @@ class SourceSVM(CoupledMachine):
         return data
 
     def _problem(self, data: TrainingData, gram: NDArray[Any]) -> CoupledProblem:
-        return coupled_problem(
-            gram,
-            hinge_loss(data.source_signs, data.source_weight),
-            [hinge_loss(data.labelled_signs, self.C * data.labelled_weight)],
-            coupling=0.0,
-        )
+        return labelled_rows_problem(data, gram, self.C)
 
     def _finish(self, data: TrainingData) -> None:
         if self.threshold is None:
