@@ -175,3 +175,23 @@ def test_bags_without_rows_have_no_sums():
     nothing = BagShares.of_sizes(np.empty(0), np.empty(0))
     assert nothing.sum(np.empty(0)).shape == (0,)
     assert nothing.spread(np.empty(0)).shape == (0,)
+
+
+@pytest.mark.parametrize("unit", [1e-10, 1e10])
+def test_columns_in_other_units_with_costs_to_match_give_the_same_machine(unit):
+    rng = np.random.default_rng(0)
+    target, source = rng.normal(size=(N_ROWS, 3)), rng.normal(size=(7, 3))
+    labels = rng.integers(0, 2, 7).astype(float)
+
+    def solved(unit):
+        cost = unit**-2
+        bag_loss = MeanProbabilityLoss(bags_of(rng), np.full(5, 20.0 * cost), cross_entropy)
+        loss = LossBlocks((TargetedLogistic(labels, np.full(7, cost)), bag_loss), (7, N_ROWS))
+        return solve_heads(HeadProblem(unit * target, loss, unit * source), tol=1e-9)
+
+    one, other = solved(1.0), solved(unit)
+    assert other.converged
+    assert other.n_iter < one.n_iter + 10
+    weights = unit * other.machines.target_weights
+    np.testing.assert_allclose(weights, one.machines.target_weights, rtol=1e-5)
+    assert other.objective * unit**2 == pytest.approx(one.objective, rel=1e-6)

@@ -24,8 +24,31 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.extmath import row_norms
 
 Floats = NDArray[np.float64]
+
+# Rows longer or shorter than two to this power are scaled as those are.
+_MOST_DOUBLINGS = 250
+
+
+def typical_row_length(parts: list[Any]) -> float:
+    """Return the power of two nearest to the length of a row; to multiply by it rounds nothing.
+
+    Parameters
+    ----------
+    parts : list of matrix
+        Features, dense or CSR.
+
+    Returns
+    -------
+    float
+    """
+    n_rows = sum(part.shape[0] for part in parts)
+    square = sum(float(row_norms(part, squared=True).sum()) for part in parts) / n_rows
+    if not 0.0 < square < np.inf:
+        return 1.0
+    return float(2.0 ** np.clip(np.rint(0.5 * np.log2(square)), -_MOST_DOUBLINGS, _MOST_DOUBLINGS))
 
 
 @dataclass(frozen=True, eq=False)

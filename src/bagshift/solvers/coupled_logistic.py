@@ -46,7 +46,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit
-from sklearn.utils.extmath import row_norms
 
 from bagshift.solvers._coordinates import (
     Coordinates,
@@ -54,6 +53,7 @@ from bagshift.solvers._coordinates import (
     Machines,
     Pull,
     TargetCoordinates,
+    typical_row_length,
 )
 from bagshift.solvers._trust_region import minimise
 from bagshift.solvers.count_likelihood import BagCounts, count_posterior
@@ -71,8 +71,6 @@ Floats = NDArray[np.float64]
 _MOST_DIGITS = 280.0
 # Shift of the scores that the variance of a count is read from.
 _SHIFT = 1e-3
-# Rows longer or shorter than two to this power are scaled as those are.
-_MOST_DOUBLINGS = 250
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +213,9 @@ def solve_coupled_logistic(
     >>> bool(result.converged), bool(result.machines.target_weights[0] > 0)
     (True, True)
     """
-    row_length = _row_length(problem)
+    row_length = typical_row_length(
+        [X for X in (problem.source_features, problem.target_features) if X is not None]
+    )
     coordinates = _coordinates(problem, row_length)
     objective = _Objective(_in_units(problem, row_length), coordinates)
     initial = coordinates.encode(start) if start is not None else np.zeros(coordinates.size)
@@ -233,18 +233,6 @@ def _coordinates(problem: CoupledLogisticProblem, row_length: float = 1.0) -> Co
     if problem.n_source == 0:
         return TargetCoordinates(problem.n_features, row_length=row_length)
     return CoupledCoordinates(problem.n_features, problem.coupling, row_length=row_length)
-
-
-def _row_length(problem: CoupledLogisticProblem) -> float:
-    """Return the power of two nearest to the length of a row; to multiply by it rounds nothing."""
-    parts = [problem.target_features]
-    if problem.n_source:
-        parts.append(problem.source_features)
-    n_rows = sum(part.shape[0] for part in parts)
-    square = sum(float(row_norms(part, squared=True).sum()) for part in parts) / n_rows
-    if not 0.0 < square < np.inf:
-        return 1.0
-    return float(2.0 ** np.clip(np.rint(0.5 * np.log2(square)), -_MOST_DOUBLINGS, _MOST_DOUBLINGS))
 
 
 def _in_units(problem: CoupledLogisticProblem, row_length: float) -> CoupledLogisticProblem:

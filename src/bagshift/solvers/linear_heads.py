@@ -29,6 +29,7 @@ from bagshift.solvers._coordinates import (
     Machines,
     Pull,
     TargetCoordinates,
+    typical_row_length,
 )
 from bagshift.solvers._trust_region import minimise
 from bagshift.solvers.score_losses import LossPoint, ScoreLoss, TargetedLogistic
@@ -46,10 +47,13 @@ class _SharedCoordinates(TargetCoordinates):
     """One machine for both domains."""
 
     def pull_back(self, pull: Pull) -> Floats:
-        return np.append(
-            pull.target_weights + pull.source_weights,
-            pull.target_intercept + pull.source_intercept,
+        both = Pull(
+            source_weights=0.0,
+            source_intercept=0.0,
+            target_weights=pull.target_weights + pull.source_weights,
+            target_intercept=pull.target_intercept + pull.source_intercept,
         )
+        return super().pull_back(both)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +158,7 @@ def solve_heads(
     end = minimise(objective, initial, tol=tol, max_iter=max_iter)
     return HeadResult(
         machines=coordinates.decode(end.point.v),
-        objective=end.point.value,
+        objective=end.point.value / objective.factor,
         gradient_norm=float(np.linalg.norm(end.point.gradient)),
         n_iter=end.n_iter,
         converged=end.converged,
@@ -273,13 +277,20 @@ class HeadObjective:
 
     def __init__(self, problem: HeadProblem) -> None:
         self.problem = problem
+        parts = [X for X in (problem.source_features, problem.target_features) if X is not None]
+        row_length = typical_row_length(parts)
+        # The problem is multiplied by this, see the head of the module of coordinates.
+        self.factor = row_length**2
+        n_features = problem.n_features
         self.coordinates: TargetCoordinates | CoupledCoordinates
         if problem.n_source == 0:
-            self.coordinates = TargetCoordinates(problem.n_features)
+            self.coordinates = TargetCoordinates(n_features, row_length=row_length)
         elif problem.coupling is None:
-            self.coordinates = _SharedCoordinates(problem.n_features)
+            self.coordinates = _SharedCoordinates(n_features, row_length=row_length)
         else:
-            self.coordinates = CoupledCoordinates(problem.n_features, float(problem.coupling))
+            self.coordinates = CoupledCoordinates(
+                n_features, float(problem.coupling), row_length=row_length
+            )
         # Made once: turning a sparse matrix costs as much as a product with it.
         has_source = problem.n_source > 0
         self._source_columns = problem.source_features.T if has_source else None
@@ -301,8 +312,8 @@ class HeadObjective:
         penalty = self.coordinates.penalty_gradient(v)
         return HeadPoint(
             v=v,
-            value=float(0.5 * (v @ penalty)) + loss.value,
-            gradient=self._pull_back(loss.slope) + penalty,
+            value=float(0.5 * (v @ penalty)) + self.factor * loss.value,
+            gradient=self._pull_back(self.factor * loss.slope) + penalty,
             loss=loss,
         )
 
@@ -318,7 +329,7 @@ class HeadObjective:
         -------
         ndarray
         """
-        bent = self._pull_back(point.loss.bend(self._scores(direction)))
+        bent = self._pull_back(self.factor * point.loss.bend(self._scores(direction)))
         return bent + self.coordinates.penalty_gradient(direction)
 
     def _scores(self, v: Floats) -> Floats:
