@@ -127,8 +127,8 @@ def make_environment(folder: Path, python: str) -> Path:
     found = python_of(folder)
     if not found.exists():
         print(f"Making an environment for {PACKAGE} in {folder} ...", flush=True)
-        subprocess.run([python, "-m", "venv", str(folder)], check=True)
-        install = [str(python_of(folder)), "-m", "pip", "install", "--quiet"]
+        subprocess.run([python, "-I", "-m", "venv", str(folder)], check=True)
+        install = [str(python_of(folder)), "-I", "-m", "pip", "install", "--quiet"]
         subprocess.run([*install, *ITS_PACKAGES], check=True)
         subprocess.run([*install, "--no-deps", PACKAGE], check=True)
     found = python_of(folder)
@@ -292,6 +292,8 @@ def print_pair(rows: list[Row], pair: Pair) -> bool:
 
 
 def print_pairs(rows: list[Row]) -> bool:
+    if not any(row.method == theirs(pair) for row in rows for pair in PAIRS):
+        return True
     print("\nThe same algorithm on both sides, all sets and bag sizes")
     print(
         f"  {'':40}{'bagshift':>9}{'llp-learn':>10}{'gap (error)':>17}{'CPU s':>10}{'theirs':>10}"
