@@ -5,6 +5,7 @@ import numpy as np
 
 from bagshift import (
     DAKSVM,
+    DASVM,
     LMPROJ,
     LWE,
     TGPLM,
@@ -86,6 +87,7 @@ def all_machines():
         (BagEM(labels="posterior"), False),
         (LLPKMeans(), False),
         (TSVM(), True),
+        (DASVM(), True),
         (SourceSVM(), True),
         (SourceSVM(threshold="prior"), True),
         (PriorShift(), True),

@@ -26,6 +26,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from bagshift import (
     DAKSVM,
+    DASVM,
     LMPROJ,
     LWE,
     TGPLM,
@@ -85,6 +86,8 @@ MACHINES = {
     "proportion svm": ProportionSVM(C_share=2.0, epsilon=0.01, n_init=2),
     "em": BagEM(LogisticRegression(C=0.1), labels="posterior", tol=0.1),
     "k-means": LLPKMeans(15, n_weightings=2, standardize=True),
+    "dasvm": DASVM(rows_per_side=3),
+    "dasvm, probabilities": DASVM(probability=True),
     "tsvm": TSVM(fraction="target", max_swaps=1),
     "svm": SourceSVM(),
     "svm, prior": SourceSVM(threshold="prior"),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bagshift.domains import stack_domains
     from bagshift.estimators import (
         DAKSVM,
+        DASVM,
         LMPROJ,
         LWE,
         TGPLM,
@@ -66,6 +67,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DAKSVM",
+    "DASVM",
     "LMPROJ",
     "LWE",
     "TGPLM",
@@ -121,6 +123,7 @@ _HOMES = {
     "domains": ["stack_domains"],
     "estimators": [
         "DAKSVM",
+        "DASVM",
         "LMPROJ",
         "LWE",
         "TGPLM",

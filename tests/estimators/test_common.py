@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bagshift import (
     DAKSVM,
+    DASVM,
     LMPROJ,
     LWE,
     TGPLM,
@@ -49,7 +50,7 @@ from problems import machine_name, machines, two_domains, with_settings
 # Machines scored by the likelihood of counts rather than by shares.
 BY_COUNTS = LogisticMachine | CountLikelihoodCV
 WITHOUT_PROBABILITIES = (
-    SourceSVM | TSVM | LLPKMeans | TGPLMPlus | LMPROJ | DAKSVM | ProportionSVM | TrSVM
+    SourceSVM | TSVM | DASVM | LLPKMeans | TGPLMPlus | LMPROJ | DAKSVM | ProportionSVM | TrSVM
 )
 CASES = machines()
 EXACT = machines(tol=1e-9)
@@ -92,6 +93,7 @@ def known_failures(estimator):
         BagEM(labels="posterior"),
         LLPKMeans(n_init=1),
         TSVM(),
+        DASVM(),
         SourceSVM(),
         TrueLabelSVM(),
         PriorShift(),

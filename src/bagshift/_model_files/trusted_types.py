@@ -23,6 +23,7 @@ OBJECTS = frozenset(
         "bagshift.estimators.bag_em.BagEM",
         "bagshift.estimators.count_likelihood.CountLikelihoodClassifier",
         "bagshift.estimators.daksvm.DAKSVM",
+        "bagshift.estimators.dasvm.DASVM",
         "bagshift.estimators.easy_llp.EasyLLP",
         "bagshift.estimators.inverse_calibration_svm.InverseCalibrationSVM",
         "bagshift.estimators.laplacian_mean_map.LaplacianMeanMap",

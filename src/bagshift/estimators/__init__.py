@@ -8,6 +8,7 @@ from bagshift.estimators.bag_csi import BagCSI
 from bagshift.estimators.bag_em import BagEM
 from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
 from bagshift.estimators.daksvm import DAKSVM
+from bagshift.estimators.dasvm import DASVM
 from bagshift.estimators.easy_llp import EasyLLP
 from bagshift.estimators.inverse_calibration_svm import InverseCalibrationSVM
 from bagshift.estimators.laplacian_mean_map import LaplacianMeanMap
@@ -28,6 +29,7 @@ from bagshift.estimators.tsvm import TSVM
 
 __all__ = [
     "DAKSVM",
+    "DASVM",
     "LMPROJ",
     "LWE",
     "TGPLM",

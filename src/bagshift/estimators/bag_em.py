@@ -52,10 +52,8 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_parameter_constraints,
 )
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
-from bagshift.bags import Bags
 from bagshift.estimators._any_classifier import (
     given_or_default,
     log_odds_of,
@@ -67,21 +65,16 @@ from bagshift.estimators._base import (
     BagClassifier,
     BagTags,
     ClassifierTags,
-    SigmoidProbabilities,
 )
-from bagshift.estimators._in_bags import InBagPosteriors
 from bagshift.estimators._label_guesses import CountLabels, PosteriorLabels, majority_labels
+from bagshift.estimators._optional_probabilities import OptionalProbabilities
 from bagshift.estimators._training import TrainingData, read_training
 from bagshift.exceptions import plural, warn_caller
 
 Floats = NDArray[np.float64]
 
 
-def _has_probabilities(machine: BagEM) -> bool:
-    return hasattr(getattr(machine, "estimator_", machine._classifier()), "predict_proba")
-
-
-class BagEM(SigmoidProbabilities, InBagPosteriors, BagClassifier):
+class BagEM(OptionalProbabilities, BagClassifier):
     r"""Any classifier, trained by turns with the labels that the counts of bags allow.
 
     Which two methods this is stands in the module :mod:`bagshift.estimators.bag_em`.
@@ -339,57 +332,8 @@ class BagEM(SigmoidProbabilities, InBagPosteriors, BagClassifier):
         has_probabilities = hasattr(self.estimator_, "predict_proba")
         return (log_odds_of if has_probabilities else ranks_of)(self.estimator_, X)
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the probability of each class for every row, where the classifier has them.
-
-        Parameters
-        ----------
-        X : matrix of shape (n_rows, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, 2)
-            Columns in the order of ``classes_``.
-        """
-        return super().predict_proba(X)
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba_in_bags(self, X: Any, bags: Bags) -> Floats:
-        """Return the probability of each class for every row, given its bag's number.
-
-        Parameters
-        ----------
-        X : matrix of shape (n_rows, n_features)
-            Rows of whole bags, whether or not these were fitted to.
-        bags : Bags of length n_rows
-            Their bags.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, 2)
-            Columns in the order of ``classes_``. See :func:`bagshift.predict_proba_in_bags`.
-        """
-        return super().predict_proba_in_bags(X, bags)
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_in_bags(self, X: Any, bags: Bags) -> NDArray[Any]:
-        """Return the likelier label of every row, given its bag's number.
-
-        Parameters
-        ----------
-        X : matrix of shape (n_rows, n_features)
-            Rows of whole bags, whether or not these were fitted to.
-        bags : Bags of length n_rows
-            Their bags.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            See :func:`bagshift.predict_in_bags`.
-        """
-        return super().predict_in_bags(X, bags)
+    def _has_probabilities(self) -> bool:
+        return hasattr(getattr(self, "estimator_", self._classifier()), "predict_proba")
 
     def _machines_inside(self) -> list[Any]:
         return [self.estimator_]
