@@ -2,6 +2,11 @@
 """Choosing parameters and predicting out of bag, without any target label."""
 
 from bagshift.model_selection._search_result import SearchResult
+from bagshift.model_selection.circular_validation import (
+    CircularValidation,
+    circular_search,
+    circular_validation,
+)
 from bagshift.model_selection.count_likelihood_cv import CountLikelihoodCV
 from bagshift.model_selection.cross_val_predict import bag_cross_val_predict
 from bagshift.model_selection.path_search import path_search
@@ -24,11 +29,14 @@ __all__ = [
     "TGPLMCV",
     "BagKFold",
     "BagShuffleSplit",
+    "CircularValidation",
     "CountLikelihoodCV",
     "LeaveOneBagOut",
     "RepeatedBagKFold",
     "SearchResult",
     "bag_cross_val_predict",
+    "circular_search",
+    "circular_validation",
     "count_log_likelihood",
     "get_bag_scorer",
     "neg_share_error",
