@@ -132,7 +132,7 @@ def test_hessian_is_symmetric_and_the_covariance_in_it_no_less_than_zero(couplin
     # Without the covariance of labels it is that of logistic regression, an upper bound.
     point = objective.at(v)
     object.__setattr__(point, "label_variance", np.zeros(problem.counts.n_rows))
-    chance = expit(objective._scores(v)[1])
+    chance = expit(objective._rows.scores(v)[1])
     costs = np.repeat(problem.bag_costs, SIZES)
     object.__setattr__(point, "target_curvature", costs * chance * (1 - chance))
     assert np.linalg.eigvalsh(hessian(objective, v) - found).min() > -1e-10

@@ -195,3 +195,15 @@ def test_columns_in_other_units_with_costs_to_match_give_the_same_machine(unit):
     weights = unit * other.machines.target_weights
     np.testing.assert_allclose(weights, one.machines.target_weights, rtol=1e-5)
     assert other.objective * unit**2 == pytest.approx(one.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e80, 1.0])
+def test_products_outside_of_the_range_of_numbers_are_refused(unit):
+    rng = np.random.default_rng(0)
+    cost = 1e200 if unit == 1.0 else 1.0
+    target = unit * rng.normal(size=(N_ROWS, 2))
+    bag_loss = MeanProbabilityLoss(bags_of(rng), np.full(5, cost), cross_entropy)
+    with pytest.raises(ValueError, match="leave the range of numbers"):
+        HeadProblem(target, bag_loss)
+    with pytest.raises(ValueError, match="leave the range of numbers"):
+        solve_targeted_logistic(target, rng.normal(size=N_ROWS), np.full(N_ROWS, cost))

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from bagshift.estimators._training import TrainingData
 from bagshift.kernels import Kernel, LowRankMap, low_rank_map
-from bagshift.solvers.coupled_logistic import largest_entry
+from bagshift.solvers._scored_rows import largest_entry
 
 Floats = NDArray[np.float64]
 

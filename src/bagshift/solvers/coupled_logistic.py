@@ -38,23 +38,21 @@ every conjugate gradient step, one pair and the likelihood in every other.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.special import expit
 
 from bagshift.solvers._coordinates import (
     Coordinates,
     CoupledCoordinates,
     Machines,
-    Pull,
     TargetCoordinates,
     typical_row_length,
 )
+from bagshift.solvers._scored_rows import ScoredRows, require_range
 from bagshift.solvers._trust_region import minimise
 from bagshift.solvers.count_likelihood import BagCounts, count_posterior
 
@@ -67,8 +65,6 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-# Decimal exponent of the largest products.
-_MOST_DIGITS = 280.0
 # Shift of the scores that the variance of a count is read from.
 _SHIFT = 1e-3
 
@@ -116,13 +112,7 @@ class CoupledLogisticProblem:
         with np.errstate(over="ignore"):
             cost = float(self.source_costs.sum() + self.bag_costs.sum())
         parts = [X for X in (self.source_features, self.target_features) if X is not None]
-        largest = max([1.0, *map(largest_entry, parts)])
-        # A step of steepest descent multiplies the squared gradient with the curvature.
-        if cost > 0.0 and 3.0 * math.log10(cost) + 4.0 * math.log10(largest) > _MOST_DIGITS:
-            raise ValueError(
-                "The costs times the squares of the features leave the range of numbers; lower "
-                "the costs or scale the features."
-            )
+        require_range(cost, parts)
 
     @property
     def n_source(self) -> int:
@@ -159,12 +149,6 @@ class CoupledLogisticResult:
     gradient_norm: float
     n_iter: int
     converged: bool
-
-
-def largest_entry(X: Any) -> float:
-    """Return the largest absolute value of a dense or sparse matrix."""
-    values = X.data if sparse.issparse(X) else X
-    return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
 
 def solve_coupled_logistic(
@@ -275,20 +259,19 @@ class _Objective:
         self._noisy = np.flatnonzero(np.diff(counts.weight_starts) > 1)
         self._noisy_rows = counts.rows_of(self._noisy)
         self._noisy_counts = counts.take(self._noisy)
-        # Made once: turning a sparse matrix costs as much as a product with it.
-        has_source = self.problem.n_source > 0
-        self._source_columns = self.problem.source_features.T if has_source else None
-        self._target_columns = self.problem.target_features.T
+        self._rows = ScoredRows(
+            self.problem.source_features, self.problem.target_features, self.coordinates
+        )
 
     def at(self, v: Floats) -> _Point:
         problem = self.problem
-        source_scores, target_scores = self._scores(v)
+        source_scores, target_scores = self._rows.scores(v)
         margins = problem.source_signs * source_scores
         doubt = expit(-margins)
         posterior = count_posterior(target_scores, problem.counts, n_threads=problem.n_threads)
         chance = expit(target_scores)
         penalty = self.coordinates.penalty_gradient(v)
-        pulled = self._pull_back(
+        pulled = self._rows.pull_back(
             -problem.source_costs * problem.source_signs * doubt,
             self._row_costs * (chance - posterior.probability),
         )
@@ -310,10 +293,10 @@ class _Objective:
         )
 
     def hessian_product(self, point: _Point, direction: Floats) -> Floats:
-        source_change, target_change = self._scores(direction)
+        source_change, target_change = self._rows.scores(direction)
         by_bag = self._sum_by_bag(point.label_variance * target_change) * point.bag_weight
         pushed = point.target_curvature * target_change + point.label_variance * by_bag[self._bag]
-        curved = self._pull_back(point.source_curvature * source_change, pushed)
+        curved = self._rows.pull_back(point.source_curvature * source_change, pushed)
         return curved + self.coordinates.penalty_gradient(direction)
 
     def _count_variance(self, scores: Floats) -> Floats:
@@ -341,25 +324,6 @@ class _Objective:
         total = _nothing_as_one(self._sum_by_bag(variance))
         known = 1.0 - np.minimum(count_variance / total, 1.0)
         return variance, self.problem.bag_costs * known / total
-
-    def _scores(self, v: Floats) -> tuple[Floats, Floats]:
-        machines, problem = self.coordinates.decode(v), self.problem
-        target = problem.target_features @ machines.target_weights + machines.target_intercept
-        if problem.n_source == 0:
-            return np.empty(0), target
-        source = problem.source_features @ machines.source_weights + machines.source_intercept
-        return source, target
-
-    def _pull_back(self, source_push: Floats, target_push: Floats) -> Floats:
-        source = self._source_columns
-        return self.coordinates.pull_back(
-            Pull(
-                source_weights=0.0 if source is None else source @ source_push,
-                source_intercept=float(source_push.sum()),
-                target_weights=self._target_columns @ target_push,
-                target_intercept=float(target_push.sum()),
-            )
-        )
 
     def _sum_by_bag(self, values: Floats) -> Floats:
         return np.bincount(self._bag, values, self.problem.counts.n_bags).astype(np.float64)

@@ -31,6 +31,7 @@ from bagshift.solvers._coordinates import (
     TargetCoordinates,
     typical_row_length,
 )
+from bagshift.solvers._scored_rows import ScoredRows, require_range
 from bagshift.solvers._trust_region import minimise
 from bagshift.solvers.score_losses import LossPoint, ScoreLoss, TargetedLogistic
 
@@ -72,6 +73,11 @@ class HeadProblem:
         Between the machines of the two domains, from 0 to infinity; None for one machine. Plays
         no part without source rows.
 
+    Raises
+    ------
+    ValueError
+        When costs and features are so large that products of them are not finite.
+
     Notes
     -----
     A coupling of infinity makes both machines one too, but with the penalty of two.
@@ -82,15 +88,23 @@ class HeadProblem:
     source_features: Any = None
     coupling: float | None = None
 
+    def __post_init__(self) -> None:
+        n_rows = sum(X.shape[0] for X in self.parts)
+        with np.errstate(over="ignore", invalid="ignore"):
+            at_zero = self.loss.at(np.zeros(n_rows))
+            bent = at_zero.bend(np.ones(n_rows))
+            cost = float(np.abs(at_zero.slope).sum() + np.abs(bent).sum())
+        require_range(cost, self.parts)
+
     @property
     def n_source(self) -> int:
         """Number of source rows."""
         return 0 if self.source_features is None else int(self.source_features.shape[0])
 
     @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return int(self.target_features.shape[1])
+    def parts(self) -> list[Any]:
+        """The features that there are, of source rows first."""
+        return [X for X in (self.source_features, self.target_features) if X is not None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +230,7 @@ def solve_targeted_logistic(
     def problem(cost: float) -> HeadProblem:
         return HeadProblem(features, TargetedLogistic(targets, cost * weights))
 
+    whole = problem(1.0)
     n_stages = 0 if start is not None else _n_stages(features, targets, weights)
     n_iter = 0
     for stage in range(n_stages, 0, -1):
@@ -224,7 +239,7 @@ def solve_targeted_logistic(
         result = solve_heads(part, start=start, tol=max(tol, _STAGE_TOL), max_iter=rest)
         n_iter += result.n_iter
         start = _better_start(problem(_STAGE ** (1 - stage)), result.machines)
-    result = solve_heads(problem(1.0), start=start, tol=tol, max_iter=max(max_iter - n_iter, 0))
+    result = solve_heads(whole, start=start, tol=tol, max_iter=max(max_iter - n_iter, 0))
     return replace(result, n_iter=result.n_iter + n_iter)
 
 
@@ -277,11 +292,10 @@ class HeadObjective:
 
     def __init__(self, problem: HeadProblem) -> None:
         self.problem = problem
-        parts = [X for X in (problem.source_features, problem.target_features) if X is not None]
-        row_length = typical_row_length(parts)
+        row_length = typical_row_length(problem.parts)
         # The problem is multiplied by this, see the head of the module of coordinates.
         self.factor = row_length**2
-        n_features = problem.n_features
+        n_features = int(problem.target_features.shape[1])
         self.coordinates: TargetCoordinates | CoupledCoordinates
         if problem.n_source == 0:
             self.coordinates = TargetCoordinates(n_features, row_length=row_length)
@@ -291,10 +305,7 @@ class HeadObjective:
             self.coordinates = CoupledCoordinates(
                 n_features, float(problem.coupling), row_length=row_length
             )
-        # Made once: turning a sparse matrix costs as much as a product with it.
-        has_source = problem.n_source > 0
-        self._source_columns = problem.source_features.T if has_source else None
-        self._target_columns = problem.target_features.T
+        self._rows = ScoredRows(problem.source_features, problem.target_features, self.coordinates)
 
     def at(self, v: Floats) -> HeadPoint:
         """Return the objective at a place.
@@ -333,21 +344,7 @@ class HeadObjective:
         return bent + self.coordinates.penalty_gradient(direction)
 
     def _scores(self, v: Floats) -> Floats:
-        machines, problem = self.coordinates.decode(v), self.problem
-        target = problem.target_features @ machines.target_weights + machines.target_intercept
-        if problem.n_source == 0:
-            return np.asarray(target)
-        source = problem.source_features @ machines.source_weights + machines.source_intercept
-        return np.concatenate([source, target])
+        return np.concatenate(self._rows.scores(v))
 
     def _pull_back(self, slope: Floats) -> Floats:
-        source, target = np.split(slope, [self.problem.n_source])
-        columns = self._source_columns
-        return self.coordinates.pull_back(
-            Pull(
-                source_weights=0.0 if columns is None else columns @ source,
-                source_intercept=float(source.sum()),
-                target_weights=self._target_columns @ target,
-                target_intercept=float(target.sum()),
-            )
-        )
+        return self._rows.pull_back(*np.split(slope, [self.problem.n_source]))
