@@ -36,15 +36,24 @@ class BagTags:
         Cannot learn from bags without it.
     uses_bags : bool
         Learns from shares.
+    uses_unlabelled_rows : bool
+        Learns from target rows that are in no bag and have no label, more than the scales and
+        the landmarks of a kernel, which are taken from all rows.
+    uses_target_labels : bool
+        Learns from target rows with a known label, see :meth:`bagshift.Bags.with_labels`; else
+        it refuses them.
     transductive : bool
         Speaks only about the target rows it was fitted on.
     needs_target_labels : bool
-        Cannot learn without the labels of the target, which no user has: for benchmarks only.
+        Cannot learn without such rows. TrueLabelSVM needs the label of every row, which no user
+        has: it is for benchmarks only.
     """
 
     uses_source: bool = False
     needs_source: bool = False
     uses_bags: bool = True
+    uses_unlabelled_rows: bool = False
+    uses_target_labels: bool = True
     transductive: bool = False
     needs_target_labels: bool = False
 
@@ -81,7 +90,8 @@ def get_bag_tags(estimator: Any) -> BagTags:
     if inside is not estimator:
         return get_bag_tags(inside)
     tags = get_tags(estimator)
-    return getattr(tags, "bag_tags", None) or BagTags(uses_bags=False)
+    nothing = BagTags(uses_bags=False, uses_target_labels=False)
+    return getattr(tags, "bag_tags", None) or nothing
 
 
 def validate_rows(estimator: Any, X: Any, *, reset: bool) -> Any:

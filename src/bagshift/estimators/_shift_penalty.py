@@ -95,7 +95,13 @@ class ShiftPenaltyMachine(CoupledMachine):
             self.projected_distance_ = result.projected_distance
 
     def _bag_tags(self) -> BagTags:
-        return BagTags(uses_source=True, needs_source=True, uses_bags=False)
+        return BagTags(
+            uses_source=True,
+            needs_source=True,
+            uses_bags=False,
+            uses_unlabelled_rows=True,
+            uses_target_labels=False,
+        )
 
 
 def is_rounding(squared: float, scale: float, dtype: np.dtype[Any] | type = np.float64) -> bool:

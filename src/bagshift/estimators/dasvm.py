@@ -366,7 +366,12 @@ class DASVM(OptionalProbabilities, CoupledMachine):
         return bool(self.probability)
 
     def _bag_tags(self) -> BagTags:
-        return BagTags(uses_source=True, needs_source=True, uses_bags=self.probability)
+        return BagTags(
+            uses_source=True,
+            needs_source=True,
+            uses_bags=self.probability,
+            uses_unlabelled_rows=True,
+        )
 
 
 def _has_two_classes(signs: Floats, costs: Floats) -> bool:

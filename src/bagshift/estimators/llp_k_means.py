@@ -316,7 +316,7 @@ class LLPKMeans(BagClassifier):
         }
 
     def _bag_tags(self) -> BagTags:
-        return BagTags()
+        return BagTags(uses_unlabelled_rows=True)
 
 
 def weighted(X: Any, weights: Floats) -> Any:

@@ -343,7 +343,13 @@ class LWE(SigmoidProbabilities, InBagPosteriors, BagClassifier):
         return list(self.models_.values())
 
     def _bag_tags(self) -> BagTags:
-        return BagTags(uses_source=True, needs_source=True, uses_bags=False)
+        return BagTags(
+            uses_source=True,
+            needs_source=True,
+            uses_bags=False,
+            uses_unlabelled_rows=True,
+            uses_target_labels=False,
+        )
 
 
 def _history_beside_target(data: TrainingData) -> TrainingData:

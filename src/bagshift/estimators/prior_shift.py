@@ -307,7 +307,12 @@ class PriorShift(SigmoidProbabilities, InBagPosteriors, BagClassifier):
         return [self.estimator_]
 
     def _bag_tags(self) -> BagTags:
-        return BagTags(uses_source=True, needs_source=True, uses_bags=self.target_prior is None)
+        return BagTags(
+            uses_source=True,
+            needs_source=True,
+            uses_bags=self.target_prior is None,
+            uses_target_labels=False,
+        )
 
     def __sklearn_tags__(self) -> ClassifierTags:
         tags = super().__sklearn_tags__()

@@ -162,7 +162,12 @@ class SourceSVM(CoupledMachine):
         self.intercept_ = self.intercept_ - threshold_for(self._scores(X), wanted)
 
     def _bag_tags(self) -> BagTags:
-        return BagTags(uses_source=True, needs_source=True, uses_bags=self.threshold is not None)
+        return BagTags(
+            uses_source=True,
+            needs_source=True,
+            uses_bags=self.threshold is not None,
+            uses_target_labels=False,
+        )
 
 
 def threshold_for(scores: Floats, n_positive: int) -> float:

@@ -394,7 +394,14 @@ class TrSVM(CoupledMachine):
         )
 
     def _bag_tags(self) -> BagTags:
-        return BagTags(uses_source=True, needs_source=True)
+        may_guess = self.target_labels in ("auto", "pseudo")
+        return BagTags(
+            uses_source=True,
+            needs_source=True,
+            uses_bags=self.target_labels != "labelled",
+            uses_unlabelled_rows=may_guess or self.weights == "similarity",
+            needs_target_labels=self.target_labels == "labelled",
+        )
 
 
 def similarity_to_target(kernel: Kernel, data: TrainingData) -> Floats:

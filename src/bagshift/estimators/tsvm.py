@@ -371,7 +371,12 @@ class TSVM(CoupledMachine):
         )
 
     def _bag_tags(self) -> BagTags:
-        return BagTags(uses_source=True, needs_source=True, uses_bags=self.fraction == "target")
+        return BagTags(
+            uses_source=True,
+            needs_source=True,
+            uses_bags=self.fraction == "target",
+            uses_unlabelled_rows=True,
+        )
 
 
 def _label_highest(scores: Floats, n_second: int) -> Floats:
