@@ -296,10 +296,20 @@ def test_worthless_shares_leave_one_class():
 def test_too_few_rounds_are_said():
     X, bags, _, source = two_domains(gap=0.6)
     machine = ProportionSVM(max_rounds=1, n_init=1, start="source", C=0.3)
-    with pytest.warns(ConvergenceWarning, match="max_rounds"):
+    with pytest.warns(ConvergenceWarning, match="settled after 1 round; set a higher max_rounds"):
         machine.fit(X, bags, source=source)
     assert not machine.converged_
     assert machine.n_rounds_ == 1
+
+
+def test_labels_that_the_solver_cannot_train_on_are_not_blamed_on_the_rounds():
+    X, bags, _, _ = two_domains()
+    shares = dict(enumerate(bags.positive_shares))
+    weights = {k: 1e200 if k % 2 else 1.0 for k in shares}
+    uneven = Bags.from_arrays(bags.bag_index, shares, weights=weights)
+    with pytest.warns(ConvergenceWarning, match=r"solver did not reach tol .* round"):
+        machine = ProportionSVM(n_init=3).fit(X, uneven)
+    assert not machine.converged_
 
 
 def test_what_it_cannot_learn_from_is_refused():
@@ -315,3 +325,12 @@ def test_what_it_cannot_learn_from_is_refused():
     with pytest.raises(ValueError, match="n_init"):
         ProportionSVM(n_init=0).fit(X, labels)
     assert not hasattr(ProportionSVM(), "predict_proba")
+
+
+def test_kernel_values_beyond_single_precision_stay_double():
+    X, bags, _, _ = two_domains()
+    scores = [
+        ProportionSVM(C=unit**-2, kernel="linear", n_init=2).fit(unit * X, bags).coef_ * unit
+        for unit in (1.0, 2.0**80)
+    ]
+    np.testing.assert_allclose(scores[1], scores[0], atol=1e-6)

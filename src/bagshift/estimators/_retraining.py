@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
 
 # Copies up to this size are made without asking whether there is memory.
 _SMALL = 2**24
+# Kernel values beyond this, or all below its inverse, are left in double precision.
+_WIDEST = 1e15
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +147,7 @@ class Trainer:
 
 
 def rough_copy(gram: NDArray[Any]) -> NDArray[Any]:
-    """Return a kernel matrix in single precision; as it is, where memory is short.
+    """Return a kernel matrix in single precision; as it is, where memory or its range is short.
 
     Parameters
     ----------
@@ -157,5 +159,8 @@ def rough_copy(gram: NDArray[Any]) -> NDArray[Any]:
     """
     n_bytes = gram.size * np.dtype(np.float32).itemsize
     if gram.dtype == np.float32 or (n_bytes > _SMALL and n_bytes > (free_memory() or 0)):
+        return gram
+    # The largest entry is on the diagonal; squares of it are summed up.
+    if not 1.0 / _WIDEST < np.abs(np.diagonal(gram)).max(initial=0.0) < _WIDEST:
         return gram
     return gram.astype(np.float32)

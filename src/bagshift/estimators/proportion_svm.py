@@ -51,6 +51,7 @@ from bagshift.estimators._coupled import CoupledMachine
 from bagshift.estimators._hidden_labels import HiddenLabels
 from bagshift.estimators._retraining import Trainer, rough_copy
 from bagshift.estimators._training import TrainingData
+from bagshift.exceptions import plural
 from bagshift.kernels import Kernel
 
 Floats = NDArray[np.float64]
@@ -299,9 +300,15 @@ class ProportionSVM(CoupledMachine):
     def _complaint(self, result: Any) -> str | None:
         if result.settled or not result.converged:
             return super()._complaint(result)
+        rounds = plural(len(result.history), "round")
+        if len(result.history) < self.max_rounds:
+            return (
+                f"The solver did not reach tol on the labels found after {rounds}, so those of the "
+                "round before were kept; scale the features, lower the costs, or set a higher "
+                "max_iter."
+            )
         return (
-            f"The labels of rows in bags were not settled after {len(result.history)} rounds; set "
-            "a higher max_rounds."
+            f"The labels of rows in bags were not settled after {rounds}; set a higher max_rounds."
         )
 
     def _bag_tags(self) -> BagTags:
