@@ -303,8 +303,8 @@ class ProportionSVM(CoupledMachine):
         rounds = plural(len(result.history), "round")
         if len(result.history) < self.max_rounds:
             return (
-                f"The solver did not reach tol on the labels found after {rounds}, so those of the "
-                "round before were kept; scale the features, lower the costs, or set a higher "
+                f"The solver did not reach tol on the labels found after {rounds}, so those of "
+                "the round before were kept; scale the features, lower the costs, or set a higher "
                 "max_iter."
             )
         return (
