@@ -88,6 +88,27 @@ def test_no_coupling_gives_the_two_separate_machines():
         alone.source_decision_function(X)
 
 
+@pytest.mark.parametrize("bag_size", [6, 32])
+def test_a_start_from_the_mirror_image_leads_back(bag_size):
+    for seed in range(3):
+        X, bags, _, (X_source, y_source) = two_domains(seed, bag_size=bag_size)
+        alone = machine().fit(X, bags)
+        mirrored = machine(start="source", coupling=0.0)
+        mirrored.fit(X, bags, source=(X_source, 1 - y_source))
+        assert mirrored.start_ == "source"
+        scores = alone.decision_function(X)
+        np.testing.assert_allclose(mirrored.decision_function(X), scores, atol=1e-6)
+
+
+@pytest.mark.parametrize("settings", [LINEAR, RBF], ids=["linear", "rbf"])
+def test_equal_shares_alone_give_every_row_their_log_odds(settings):
+    X, bags, _, _ = two_domains()
+    equal = Bags.from_arrays(bags.bag_index, dict.fromkeys(range(bags.n_bags), 0.3))
+    with pytest.warns(BagWarning, match="same share"):
+        fitted = machine(**settings).fit(X, equal)
+    np.testing.assert_allclose(fitted.decision_function(X), np.log(0.3 / 0.7), atol=1e-6)
+
+
 def test_strong_coupling_gives_one_machine():
     X, bags, _, source = two_domains()
     pooled = machine(coupling=np.inf).fit(X, bags, source=source)
