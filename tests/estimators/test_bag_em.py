@@ -358,5 +358,19 @@ def test_bags_of_one_class_are_refused():
     none = Bags.from_arrays(bags.bag_index, dict.fromkeys(range(bags.n_bags), 0.0))
     with pytest.warns(UserWarning, match="share"), pytest.raises(ValueError, match="one class"):
         BagEM().fit(X, none, source=source)
+    with pytest.raises(ValueError, match="By their shares all rows of the bags are of one class"):
+        BagEM().fit(X, none)
+    with pytest.raises(ValueError, match="The labels hold one class"):
+        BagEM().fit(X, Bags.unlabelled(len(X)).with_labels([1] * len(X)))
     with pytest.raises(ValueError, match="needs bags or labelled rows"):
         BagEM().fit(X, None, source=source)
+
+
+@pytest.mark.filterwarnings("ignore::bagshift.BagWarning")
+def test_bags_of_one_class_beside_labelled_rows_of_the_other():
+    X, bags, _, _ = two_domains()
+    none = Bags.from_arrays(bags.bag_index, dict.fromkeys(range(bags.n_bags), 0.0))
+    more = Bags.concatenate([none, Bags.unlabelled(5).with_labels([1] * 5)])
+    machine = BagEM().fit(np.vstack([X, X[:5] + 9.0]), more)
+    np.testing.assert_array_equal(machine.predict(X), 0)
+    np.testing.assert_array_equal(machine.predict(X[:5] + 9.0), 1)

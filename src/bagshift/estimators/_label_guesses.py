@@ -19,6 +19,10 @@ from bagshift.solvers.count_likelihood import count_posterior
 
 Floats = NDArray[np.float64]
 
+ONE_CLASS = (
+    "By their shares all rows of the bags are of one class; two classes are needed to learn from."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class CountLabels:
@@ -152,13 +156,21 @@ def majority_labels(data: TrainingData) -> Floats:
         found[in_bags] = _sides(share, 0.5)
     elif len(share) and np.ptp(share) > 0:
         found[in_bags] = _sides(share, float(np.mean(share)))
+    else:
+        # Equal shares: what is known are the labels in pure bags.
+        found[in_bags] = np.where((share <= 0) | (share >= 1), share > 0.5, np.nan)
     found[data.labelled_rows] = data.labelled_signs > 0
-    if not {0.0, 1.0} <= set(found[~np.isnan(found)]):
-        raise ValueError(
-            "The shares of all bags are equal, so no bag can be labelled by its majority; give "
-            "labelled history as source=(X, y), or labelled rows of both classes."
-        )
-    return found
+    known = found[~np.isnan(found)]
+    if {0.0, 1.0} <= set(known):
+        return found
+    if not data.bags.n_bags:
+        raise ValueError("The labels hold one class; two classes are needed to learn from.")
+    if not np.isnan(found[in_bags]).any():
+        raise ValueError(ONE_CLASS)
+    raise ValueError(
+        "The shares of all bags are equal, so no bag can be labelled by its majority; give "
+        "labelled history as source=(X, y), or labelled rows of both classes."
+    )
 
 
 def _sides(share: Floats, level: float) -> Floats:

@@ -66,7 +66,12 @@ from bagshift.estimators._base import (
     BagTags,
     ClassifierTags,
 )
-from bagshift.estimators._label_guesses import CountLabels, PosteriorLabels, majority_labels
+from bagshift.estimators._label_guesses import (
+    ONE_CLASS,
+    CountLabels,
+    PosteriorLabels,
+    majority_labels,
+)
 from bagshift.estimators._optional_probabilities import OptionalProbabilities
 from bagshift.estimators._training import TrainingData, read_training
 from bagshift.exceptions import plural, warn_caller
@@ -308,10 +313,7 @@ class BagEM(OptionalProbabilities, BagClassifier):
             order = np.argsort(rows)
             rows, is_second, weight = rows[order], is_second[order], weight[order]
         if not 0 < is_second.sum() < len(rows):
-            raise ValueError(
-                "By their shares all rows of the bags are of one class; two classes are needed to "
-                "learn from."
-            )
+            raise ValueError(ONE_CLASS)
         return trained(self._classifier(), X[rows], is_second, weight)
 
     def _complain(self, is_circle: bool) -> None:
