@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 
-from bagshift import LMPROJ, Bags, get_bag_tags
+from bagshift import DAKSVM, LMPROJ, Bags, get_bag_tags
 from conic import conic_machine
 from problems import two_domains
 
@@ -179,10 +179,18 @@ def test_swapping_the_classes_turns_the_scores():
 
 def test_what_it_cannot_use_is_refused():
     X, bags, labels, source = two_domains()
-    with pytest.raises(ValueError, match="needs labelled history; give it as source="):
+    with pytest.raises(ValueError, match="needs labelled history of both classes; give it"):
         LMPROJ().fit(X, bags)
     known = Bags.unlabelled(len(X)).with_labels(labels)
     with pytest.raises(ValueError, match="put labelled target rows into source="):
         LMPROJ().fit(X, known, source=source)
     with pytest.raises(ValueError, match="'penalty' parameter"):
         LMPROJ(penalty=-1.0).fit(X, bags, source=source)
+
+
+@pytest.mark.parametrize("machine", [LMPROJ(), DAKSVM()])
+def test_labels_of_one_class_are_refused(machine):
+    X, _, labels, _ = two_domains()
+    known = Bags.unlabelled(len(X)).with_labels(np.where(labels == 1, labels, None))
+    with pytest.raises(ValueError, match="needs labelled history of both classes"):
+        machine.fit(X, known)

@@ -179,7 +179,7 @@ def test_what_it_cannot_use_is_refused():
         PriorShift(Ridge()).fit(X, bags, source=source)
     with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample_weight"):
         PriorShift(KNeighborsClassifier()).fit(X, bags, source=(*source, np.arange(40)))
-    with pytest.raises(ValueError, match="needs labelled history; give it as source="):
+    with pytest.raises(ValueError, match="needs labelled history of both classes; give it"):
         PriorShift().fit(X, bags)
     with pytest.raises(ValueError, match="needs a prior of the target"):
         PriorShift().fit(X, None, source=source)
@@ -200,3 +200,10 @@ def test_priors_that_are_none_are_refused(prior):
         machine.predict_proba_at_prior(X, prior)
     with pytest.raises(BagError, match="X has 3 rows but the bags describe 72 rows"):
         machine.predict_proba_at_prior(X[:3], bags)
+
+
+def test_labels_of_one_class_are_refused():
+    X, _, labels, _ = two_domains()
+    known = Bags.unlabelled(len(X)).with_labels(np.where(labels == 1, labels, None))
+    with pytest.raises(ValueError, match="needs labelled history of both classes"):
+        PriorShift(target_prior=0.5).fit(X, known)

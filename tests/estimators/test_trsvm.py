@@ -199,7 +199,7 @@ def test_swapping_the_classes_turns_the_scores():
 
 def test_what_it_cannot_use_is_refused():
     X, bags, _, source = two_domains()
-    with pytest.raises(ValueError, match="TrSVM needs labelled history; give it as source="):
+    with pytest.raises(ValueError, match="TrSVM needs labelled history of both classes; give it"):
         TrSVM().fit(X, bags)
     with pytest.raises(ValueError, match="Guesses of target labels come from the source"):
         TrSVM(C_source=0.0).fit(X, None, source=source)
@@ -207,3 +207,13 @@ def test_what_it_cannot_use_is_refused():
         TrSVM(source_margin=2.0).fit(X, bags, source=source)
     tags = get_bag_tags(TrSVM())
     assert (tags.uses_source, tags.needs_source, tags.uses_bags) == (True, True, True)
+
+
+def test_labels_of_one_class_are_not_enough():
+    X, _, labels, source = two_domains()
+    one_class = few_labels(labels, np.flatnonzero(labels == 1)[:5])
+    with pytest.raises(ValueError, match="needs labelled history of both classes"):
+        TrSVM().fit(X, one_class)
+    with pytest.raises(ValueError, match="labels of target rows are of one class; set"):
+        TrSVM(C_source=0.0).fit(X, one_class, source=source)
+    assert set(TrSVM(C_source=1.0).fit(X, one_class, source=source).predict(X)) == {0, 1}

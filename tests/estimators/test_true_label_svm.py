@@ -48,3 +48,14 @@ def test_what_it_cannot_use_is_refused():
         TrueLabelSVM().fit(X, some)
     with pytest.raises(ValueError, match="Plain labels together with source="):
         TrueLabelSVM().fit(X, labels, source=source)
+
+
+def test_labels_of_one_class_are_refused():
+    X, _, _, _ = two_domains()
+    known = Bags.unlabelled(len(X)).with_labels(np.ones(len(X), dtype=int))
+    with pytest.raises(ValueError, match="TrueLabelSVM needs labels of both classes"):
+        TrueLabelSVM().fit(X, known)
+    with pytest.raises(ValueError, match="The labels hold one class, 1; two classes"):
+        TrueLabelSVM().fit(X, np.ones(len(X), dtype=int))
+    with pytest.raises(ValueError, match="SourceSVM needs labelled history of both classes"):
+        SourceSVM().fit(X, known)

@@ -71,8 +71,10 @@ class ShiftPenaltyMachine(CoupledMachine):
             raise ValueError(
                 f"{name} takes target rows without labels; put labelled target rows into source=."
             )
-        if not data.n_source and not len(data.labelled_rows):
-            raise ValueError(f"{name} needs labelled history; give it as source=(X, y).")
+        if not data.knows_both_classes:
+            raise ValueError(
+                f"{name} needs labelled history of both classes; give it as source=(X, y)."
+            )
         return data
 
     def _problem(self, data: TrainingData, gram: NDArray[Any]) -> CoupledProblem:

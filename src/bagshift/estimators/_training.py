@@ -82,6 +82,13 @@ class TrainingData:
         return len(self.source_signs)
 
     @property
+    def knows_both_classes(self) -> bool:
+        """Whether labelled rows of either domain, of a positive weight, are of both classes."""
+        signs = np.concatenate([self.source_signs, self.labelled_signs])
+        weight = np.concatenate([self.source_weight, self.labelled_weight])
+        return {-1.0, 1.0} <= set(signs[weight > 0])
+
+    @property
     def is_flipped(self) -> bool:
         """Whether shares are of the first class, so that low scores are positive ones."""
         return bool(self.classes[0] == self.positive)
@@ -202,7 +209,8 @@ def _read_labels(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None
         )
     if len(classes) < 2:
         raise ValueError(
-            f"The labels hold one class, {classes[0]!r}; two classes are needed to learn from."
+            f"The labels hold one class, {classes.tolist()[0]!r}; two classes are needed to learn "
+            "from."
         )
     weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
     # A row of weight zero must not even move the kernel width: it is as if it were not there.
@@ -315,8 +323,8 @@ def _read_source(estimator: Any, source: Any) -> tuple[Any, Any, Any]:
         weight = _check_sample_weight(weight, X, ensure_non_negative=True)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"The weights of source= must be {X.shape[0]:,} finite numbers that are not negative, "
-            "one per source row."
+            f"The weights of source= must be {X.shape[0]:,} finite numbers that are not negative "
+            "and not all zero, one per source row."
         ) from error
     return X, labels, weight.astype(np.float64)
 
@@ -343,9 +351,10 @@ def labelled_signs(bags: Bags, classes: NDArray[Any]) -> Floats:
     labels = bags.label_values[bags.has_label]
     unknown = sorted({repr(label) for label in labels if label not in classes})
     if unknown:
+        first, second = classes.tolist()
         raise ValueError(
-            f"Labelled rows hold {', '.join(unknown)}, which is none of the classes "
-            f"{classes[0]!r} and {classes[1]!r}."
+            f"Labelled rows hold {', '.join(unknown)}, which is none of the classes {first!r} and "
+            f"{second!r}."
         )
     return signs_of(labels, classes)
 

@@ -264,9 +264,7 @@ class DASVM(OptionalProbabilities, CoupledMachine):
     def _select(self, data: TrainingData) -> TrainingData:
         if self.probability and not data.bags.n_bags:
             raise ValueError("probability=True needs bags with shares; y holds none.")
-        signs = np.concatenate([data.source_signs, data.labelled_signs])
-        weight = np.concatenate([data.source_weight, data.labelled_weight])
-        if not {-1.0, 1.0} <= set(signs[weight > 0]):
+        if not data.knows_both_classes:
             raise ValueError(
                 "DASVM needs labelled rows of both classes to begin with; give labelled history "
                 "as source=(X, y), or known labels by Bags.with_labels."

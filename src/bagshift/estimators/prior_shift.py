@@ -220,8 +220,10 @@ class PriorShift(SigmoidProbabilities, InBagPosteriors, BagClassifier):
                 "PriorShift takes target rows without labels; put labelled target rows into "
                 "source=."
             )
-        if not data.n_source and not len(data.labelled_rows):
-            raise ValueError("PriorShift needs labelled history; give it as source=(X, y).")
+        if not data.knows_both_classes:
+            raise ValueError(
+                "PriorShift needs labelled history of both classes; give it as source=(X, y)."
+            )
         if data.n_source and not data.bags.n_bags and self.target_prior is None:
             raise ValueError(
                 "PriorShift needs a prior of the target: bags with shares as y, or target_prior=."

@@ -142,8 +142,10 @@ class SourceSVM(CoupledMachine):
             )
         if data.n_source:
             return data.source_as_labelled()
-        if not len(data.labelled_rows):
-            raise ValueError("SourceSVM needs labelled history; give it as source=(X, y).")
+        if not data.knows_both_classes:
+            raise ValueError(
+                "SourceSVM needs labelled history of both classes; give it as source=(X, y)."
+            )
         return data
 
     def _problem(self, data: TrainingData, gram: NDArray[Any]) -> CoupledProblem:

@@ -302,9 +302,11 @@ class TrSVM(CoupledMachine):
         self.max_iter = max_iter
 
     def _select(self, data: TrainingData) -> _TargetLabels:
+        if not data.knows_both_classes:
+            raise ValueError(
+                "TrSVM needs labelled history of both classes; give it as source=(X, y)."
+            )
         if not data.n_source:
-            if not len(data.labelled_rows):
-                raise ValueError("TrSVM needs labelled history; give it as source=(X, y).")
             return _TargetLabels.of(data, "labelled")
         chosen = _TargetLabels.of(data, self.target_labels)
         if not len(chosen.labelled_rows):
@@ -317,6 +319,11 @@ class TrSVM(CoupledMachine):
             raise ValueError(
                 "Guesses of target labels come from the source, which C_source=0 leaves out; set "
                 "a higher C_source or label target rows with Bags.with_labels."
+            )
+        if self.C_source == 0 and not chosen.without_source().knows_both_classes:
+            raise ValueError(
+                "C_source=0 leaves the source out, and labels of target rows are of one class; "
+                "set a higher C_source or label target rows of the other class."
             )
         return chosen
 

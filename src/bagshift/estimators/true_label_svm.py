@@ -137,6 +137,10 @@ class TrueLabelSVM(CoupledMachine):
                 f"{plural(n_rows, 'row')} have none; give labels as y, or use a method that "
                 "learns from shares."
             )
+        if not data.knows_both_classes:
+            raise ValueError(
+                "TrueLabelSVM needs labels of both classes, and these rows hold one class only."
+            )
         return data
 
     def _problem(self, data: TrainingData, gram: NDArray[Any]) -> CoupledProblem:
