@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from bagshift import TSVM, Bags, SourceSVM, get_bag_tags, stack_domains
+from bagshift import TSVM, Bags, LaplaceNoise, SourceSVM, get_bag_tags, stack_domains
 from problems import two_domains
 
 KERNEL = {"kernel": "rbf", "gamma": 0.4, "tol": 1e-9}
@@ -234,3 +234,38 @@ def test_what_it_cannot_learn_from_is_refused():
         TSVM(max_swaps=0).fit(X, labels)
     assert not hasattr(TSVM(), "predict_proba")
     assert SourceSVM(gamma=0.4).fit(X, labels).objective_ > 0
+
+
+def test_noise_of_single_shares_evens_out():
+    X, bags, labels, source = two_domains()
+    shares = bags.positive_shares + np.where(np.arange(12) % 2, 0.4, -0.4)
+    noisy = Bags.from_arrays(
+        bags.bag_index, dict(enumerate(shares)), noise=LaplaceNoise(0.4, unit="shares")
+    )
+    machine = TSVM(fraction="target").fit(X, noisy, source=source)
+    assert machine.n_positive_ == labels.sum()
+
+
+def test_the_smallest_cost_of_all_comes_to_an_end():
+    X, _, _, source = two_domains()
+    wanted = TSVM(1.0, 0.0, **KERNEL).fit(X, None, source=source).decision_function(X)
+    machine = TSVM(1.0, 5e-324, **KERNEL).fit(X, None, source=source)
+    np.testing.assert_allclose(machine.decision_function(X), wanted, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("scale", [1e-5, 1e12, 1e60])
+def test_scale_of_the_features_does_not_matter(scale):
+    X, _, _, (X_source, y_source) = two_domains()
+    wanted = TSVM(kernel="linear", tol=1e-9).fit(X, None, source=(X_source, y_source))
+    machine = TSVM(scale**-2, scale**-2, kernel="linear", tol=1e-9)
+    machine.fit(scale * X, None, source=(scale * X_source, y_source))
+    np.testing.assert_allclose(
+        machine.decision_function(scale * X), wanted.decision_function(X), atol=1e-5
+    )
+
+
+def test_source_cost_of_zero_is_refused():
+    X, _, _, source = two_domains()
+    with pytest.raises(ValueError, match="'C_source' parameter"):
+        TSVM(C_source=0.0).fit(X, None, source=source)

@@ -239,7 +239,7 @@ class TSVM(CoupledMachine):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CoupledMachine._parameter_constraints,
-        "C_source": [Interval(Real, 0.0, None, closed="left")],
+        "C_source": [Interval(Real, 0.0, None, closed="neither")],
         "C_target": [Interval(Real, 0.0, None, closed="left")],
         "fraction": [StrOptions({"source", "target"})],
         "max_swaps": [None, Interval(Integral, 1, None, closed="left")],
@@ -275,20 +275,20 @@ class TSVM(CoupledMachine):
         self.max_iter = max_iter
 
     def _select(self, data: TrainingData) -> _TransductiveData:
-        signs = np.concatenate([data.source_signs, data.labelled_signs])
-        weight = np.concatenate([data.source_weight, data.labelled_weight])
-        if not {-1.0, 1.0} <= set(signs[weight > 0]):
+        if not data.knows_both_classes:
             raise ValueError(
                 "TSVM needs labelled rows of both classes beside the unlabelled ones; give "
                 "labelled history as source=(X, y), or known labels by Bags.with_labels."
             )
         if self.fraction == "source" or len(data.labelled_rows) == len(data.bags):
+            signs = np.concatenate([data.source_signs, data.labelled_signs])
+            weight = np.concatenate([data.source_weight, data.labelled_weight])
             return _TransductiveData.of(data, float(np.average(signs > 0, weights=weight)))
         if not data.bags.n_bags:
             raise ValueError('fraction="target" needs bags with shares; y holds none.')
-        shares = np.clip(data.shares, 0.0, 1.0)
-        share = np.average(shares, weights=data.bags.rows_per_bag)
-        return _TransductiveData.of(data, float(share))
+        # Not clipped before, so that noise of single shares evens out.
+        share = float(np.average(data.shares, weights=data.bags.rows_per_bag))
+        return _TransductiveData.of(data, min(max(share, 0.0), 1.0))
 
     def _solve(self, data: Any, gram: NDArray[Any]) -> _SwitchedResult:
         known = np.concatenate([data.source_signs, data.labelled_signs])
@@ -387,11 +387,11 @@ def _label_highest(scores: Floats, n_second: int) -> Floats:
 
 def _rising_costs(last: float, n_second: int, n_rows: int) -> list[tuple[float, float]]:
     """Return the costs of slack of rows guessed negative and positive, doubling up to the last."""
-    costs = [_FIRST_COST * last, _FIRST_COST * last * n_second / max(n_rows - n_second, 1)]
-    found = [(costs[0], min(costs[1], last))]
-    while found[-1] != (last, last):
-        found.append((min(2.0 * found[-1][0], last), min(2.0 * found[-1][1], last)))
-    return found
+    # In units of the last cost, so that doubling gets there however small that is.
+    parts = [(_FIRST_COST, min(_FIRST_COST * n_second / max(n_rows - n_second, 1), 1.0))]
+    while parts[-1] != (1.0, 1.0):
+        parts.append((min(2.0 * parts[-1][0], 1.0), min(2.0 * parts[-1][1], 1.0)))
+    return [(last * negative, last * positive) for negative, positive in parts]
 
 
 def _pairs_to_exchange(machine: TrainedMachine, guessed: Rows) -> tuple[Rows, Rows]:
