@@ -390,3 +390,44 @@ def test_a_source_is_needed():
         LWE().fit(X, some)
     with pytest.raises(ValueError, match="put labelled target rows into source="):
         LWE().fit(X, some, source=source)
+
+
+def test_target_labels_of_one_class_are_refused():
+    X, _, labels, _ = two_domains()
+    known = Bags.unlabelled(len(X)).with_labels(np.where(labels == 1, labels, None))
+    with pytest.raises(ValueError, match="needs labelled history of both classes"):
+        LWE().fit(X, known)
+
+
+@pytest.mark.parametrize("is_sparse", [(True, False), (False, True)])
+def test_dense_and_sparse_domains_go_together(is_sparse):
+    X, bags, _, (X_source, y_source) = two_domains()
+    rows, history = (
+        sparse.csr_array(part) if wanted else part
+        for part, wanted in zip((X, X_source), is_sparse, strict=True)
+    )
+    machine = LWE().fit(rows, bags, source=(history, y_source))
+    both = LWE().fit(sparse.csr_array(X), bags, source=(sparse.csr_array(X_source), y_source))
+    np.testing.assert_array_equal(machine.decision_function(X), both.decision_function(X))
+
+
+def test_sparse_rows_can_be_predicted_by_models_of_dense_ones():
+    X, bags, _, source = two_domains()
+    machine = LWE().fit(X, bags, source=source)
+    np.testing.assert_array_equal(
+        machine.decision_function(sparse.csr_array(X)), machine.decision_function(X)
+    )
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_rows_without_any_variance_have_no_naive_bayes():
+    X, bags, _, (X_source, y_source) = two_domains()
+    machine = LWE().fit(X, bags, source=(np.ones_like(X_source), y_source))
+    assert "naive Bayes" not in machine.models_
+    np.testing.assert_allclose(machine.decision_function(X), 0, atol=1e-9)
+
+
+def test_model_without_finite_probabilities_is_named():
+    X, bags, _, source = two_domains()
+    with pytest.raises(ValueError, match="The model 'nothing' gives probabilities that are not"):
+        LWE([("nothing", Fixed(sureness=np.nan))]).fit(X, bags, source=source)

@@ -87,7 +87,8 @@ class LWE(SigmoidProbabilities, InBagPosteriors, BagClassifier):
         Names and scikit-learn classifiers with ``predict_proba``, trained on the source. None is
         logistic regression, a linear and an RBF support vector machine, both with scores
         calibrated by Platt's sigmoid, and naive Bayes: Gaussian for dense rows, multinomial for
-        sparse rows without negative values (other sparse rows have none).
+        sparse rows without negative values (other sparse rows have none, nor have source rows
+        that are all alike).
     n_clusters : int, default=2
         Clusters of the target, and of the source where purity is looked at. The default is the
         number of classes; up to 10 are worth a try.
@@ -129,6 +130,8 @@ class LWE(SigmoidProbabilities, InBagPosteriors, BagClassifier):
         :math:`s_i(x)` of a row in each cluster with each label under each model.
     cluster_probability_ : ndarray of shape (n_clusters, 2)
         Mean probability of each class over the decided rows of each cluster; zeros without any.
+    is_sparse_ : bool
+        Whether the models were trained on sparse rows.
     feature_center_, feature_scale_ : ndarray of shape (n_features,)
         Centre and spread of the columns, where they were standardised.
     n_features_in_ : int
@@ -247,6 +250,7 @@ class LWE(SigmoidProbabilities, InBagPosteriors, BagClassifier):
                 delattr(self, name)
         self.classes_ = data.classes
         self.positive_class_ = data.positive
+        self.is_sparse_ = bool(sparse.issparse(data.X_source))
         if scale is not None:
             self.feature_center_, self.feature_scale_ = scale.center, scale.scale
 
@@ -269,7 +273,16 @@ class LWE(SigmoidProbabilities, InBagPosteriors, BagClassifier):
 
     def _opinions(self, X: Any) -> Floats:
         """Return the probability of each class by each model; shape (n_models, n_rows, 2)."""
-        return np.array([model.predict_proba(X) for model in self.models_.values()], np.float64)
+        opinions = []
+        for name, model in self.models_.items():
+            opinion = np.asarray(model.predict_proba(X), dtype=np.float64)
+            if not np.all(np.isfinite(opinion)):
+                raise ValueError(
+                    f"The model {name!r} gives probabilities that are not finite; scale the "
+                    "features, or take another model."
+                )
+            opinions.append(opinion)
+        return np.array(opinions)
 
     # Neighbourhoods -----------------------------------------------------------------------
 
@@ -328,6 +341,8 @@ class LWE(SigmoidProbabilities, InBagPosteriors, BagClassifier):
     def _scores(self, X: Any) -> Floats:
         if hasattr(self, "feature_scale_"):
             X = ColumnScale(self.feature_center_, self.feature_scale_).apply(X)
+        elif sparse.issparse(X) and not self.is_sparse_:
+            X = X.toarray()
         cluster = nearest(self._points(X), self.cluster_centers_)
         return logit_of_columns(self._decide(cluster, self._opinions(X)))
 
@@ -358,6 +373,8 @@ def _history_beside_target(data: TrainingData) -> TrainingData:
         raise ValueError(
             "LWE learns labels from the source alone; put labelled target rows into source=."
         )
+    if not data.knows_both_classes:
+        raise ValueError("LWE needs labelled history of both classes; give it as source=(X, y).")
     if data.n_source:
         kept = np.flatnonzero(data.source_weight > 0)
         X_source, signs, weight = data.X_source, data.source_signs, data.source_weight
@@ -365,10 +382,16 @@ def _history_beside_target(data: TrainingData) -> TrainingData:
         kept = np.arange(len(data.labelled_rows))
         X_source = data.X_target[data.labelled_rows]
         signs, weight = data.labelled_signs, data.labelled_weight
-    if len(np.unique(signs[kept])) < 2:
-        raise ValueError("LWE needs labelled history of both classes; give it as source=(X, y).")
+    X_source, X_target = X_source[kept], data.X_target
+    if sparse.issparse(X_source) != sparse.issparse(X_target):
+        # Models expect rows as they were trained on.
+        X_source, X_target = sparse.csr_array(X_source), sparse.csr_array(X_target)
     return replace(
-        data, X_source=X_source[kept], source_signs=signs[kept], source_weight=weight[kept]
+        data,
+        X_source=X_source,
+        X_target=X_target,
+        source_signs=signs[kept],
+        source_weight=weight[kept],
     )
 
 
@@ -410,7 +433,9 @@ def default_models(X_source: Any, X_target: Any) -> list[tuple[str, Any]]:
         ("RBF SVM", CalibratedSVM(kernel="rbf")),
     ]
     if not sparse.issparse(X_source):
-        models.append(("naive Bayes", GaussianNB()))
+        # Rows that are all alike have no variance, which it divides by.
+        if np.any(np.ptp(X_source, axis=0) > 0):
+            models.append(("naive Bayes", GaussianNB()))
     elif min(X_source.min(), X_target.min()) >= 0:
         models.append(("naive Bayes", MultinomialNB()))
     return models
