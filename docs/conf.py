@@ -16,6 +16,7 @@ version = release = version_of("bagshift")
 
 extensions = [
     "mathml",
+    "method_table",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",

@@ -39,22 +39,6 @@ class Column:
     alike: str = ""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """The answer of one method to one question.
-
-    Attributes
-    ----------
-    answer : str
-        With the defaults of all parameters.
-    otherwise : tuple of (str, str)
-        Settings with another answer, as they are written in Python, and that answer.
-    """
-
-    answer: str
-    otherwise: tuple[tuple[str, str], ...] = ()
-
-
 def _level(*, needs: bool = False, uses: bool) -> str:
     return NEEDS if needs else USES if uses else NO
 
@@ -129,16 +113,13 @@ def settings_that_matter(method: type[BagClassifier]) -> dict[str, dict[str, Any
     }
 
 
-def cells_of(method: type[BagClassifier]) -> list[Cell]:
-    """Return the row of a method."""
-    others = {
-        text: answers_of(method(**setting))
-        for text, setting in settings_that_matter(method).items()
+def rows_of(method: type[BagClassifier]) -> dict[str, list[str]]:
+    """Return the answers of a method with its defaults, as "", and in settings that matter."""
+    others = settings_that_matter(method).items()
+    return {
+        "": answers_of(method()),
+        **{text: answers_of(method(**setting)) for text, setting in others},
     }
-    return [
-        Cell(usual, tuple((text, row[i]) for text, row in others.items() if row[i] != usual))
-        for i, usual in enumerate(answers_of(method()))
-    ]
 
 
 def read_families(lines: Sequence[str], known: Sequence[str]) -> dict[str, list[str]]:
@@ -178,10 +159,10 @@ def read_families(lines: Sequence[str], known: Sequence[str]) -> dict[str, list[
     return families
 
 
-def columns_to_show(rows: Sequence[Sequence[Cell]]) -> tuple[list[int], list[str]]:
+def columns_to_show(rows: Sequence[Sequence[str]]) -> tuple[list[int], list[str]]:
     """Return the numbers of the columns that differ, and sentences in place of the others."""
     alike = [
-        bool(column.alike) and all(row[i] == Cell("yes") for row in rows)
+        bool(column.alike) and all(row[i] == "yes" for row in rows)
         for i, column in enumerate(COLUMNS)
     ]
     shown = [i for i, same in enumerate(alike) if not same]
