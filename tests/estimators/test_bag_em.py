@@ -310,6 +310,14 @@ def test_sparse_rows_go_to_classifiers_that_take_them():
     assert not BagEM(GaussianNB()).__sklearn_tags__().input_tags.sparse
 
 
+def test_source_and_target_rows_may_be_of_two_kinds():
+    X, bags, _, (X_source, y_source) = two_domains()
+    expected = BagEM(SVC()).fit(X, bags, source=(X_source, y_source)).decision_function(X)
+    for as_target, as_source in ((sparse.csr_array, np.asarray), (np.asarray, sparse.csr_array)):
+        machine = BagEM(SVC()).fit(as_target(X), bags, source=(as_source(X_source), y_source))
+        np.testing.assert_allclose(machine.decision_function(as_target(X)), expected, atol=1e-6)
+
+
 def test_what_a_model_file_holds(tmp_path):
     X, bags, _, _ = two_domains()
     path = tmp_path / "model.skops"

@@ -140,6 +140,37 @@ def test_much_smoothing_tends_to_the_mean_map(kernel):
     assert distance[0] > 30 * distance[1] > 900 * distance[2]
 
 
+def test_little_smoothing_tends_to_the_smoothest_means_that_fit_every_bag():
+    X, bags, _ = uneven_bags()
+    share, means = bags.positive_shares, mean_matrix(bags) @ X
+    far = np.linalg.norm(means[:, None] - means[None], axis=2)
+    similarity = np.exp(-far / 0.7) * (1 - np.eye(len(means)))
+    L, nothing = np.diag(similarity.sum(axis=1)) - similarity, np.zeros((len(means), len(means)))
+    mixture = np.hstack([np.diag(1 - share), np.diag(share)])
+    # Least sum of squared differences under exact bag means, by Lagrange's multipliers.
+    optimality = np.block(
+        [[np.block([[L, nothing], [nothing, L]]), mixture.T], [mixture, nothing]]
+    )
+    right = np.vstack([np.zeros((2 * len(means), X.shape[1])), means])
+    negative, positive, _ = np.split(np.linalg.solve(optimality, right), 3)
+    weight = bags.weights * bags.rows_per_bag
+    expected = [
+        np.average(negative, axis=0, weights=weight * (1 - share)),
+        np.average(positive, axis=0, weights=weight * share),
+    ]
+    distance = [
+        np.abs(
+            LaplacianMeanMap(smoothing=smoothing, bandwidth=0.7, **LINEAR)
+            .fit(X, bags)
+            .class_means_
+            - expected
+        ).max()
+        for smoothing in (1e-2, 1e-3, 1e-4)
+    ]
+    assert distance[2] < 1e-4
+    assert distance[0] > 5 * distance[1] > 25 * distance[2]
+
+
 def test_kernel_features_with_all_rows_are_the_kernel():
     X, bags, _ = uneven_bags()
     K = rbf_kernel(X, gamma=0.4)

@@ -44,6 +44,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import (
@@ -297,7 +298,8 @@ class BagEM(OptionalProbabilities, BagClassifier):
             return np.asarray(majority_labels(data)[guesses.rows])
         self.start_ = "source"
         is_second = (data.source_signs > 0).astype(np.float64)
-        machine = self._trained(data.X_source, is_second, data.source_weight)
+        X_source = _as_kind_of(data.X_target, data.X_source)
+        machine = self._trained(X_source, is_second, data.source_weight)
         score = log_odds_of if self.labels == "posterior" else ranks_of
         rows = data.X_target[guesses.rows]
         return guesses.guess(score(machine, rows), np.full(rows.shape[0], 0.5))[0]
@@ -347,3 +349,10 @@ class BagEM(OptionalProbabilities, BagClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = get_tags(self._classifier()).input_tags.sparse
         return tags
+
+
+def _as_kind_of(like: Any, X: Any) -> Any:
+    """Return rows dense or sparse, as others are; some classifiers score only what they know."""
+    if sparse.issparse(like):
+        return sparse.csr_array(X)
+    return X.toarray() if sparse.issparse(X) else X
