@@ -118,6 +118,17 @@ def test_declared_sizes_are_those_of_the_shares():
     np.testing.assert_allclose(gradient, 0, atol=1e-6)
 
 
+@pytest.mark.parametrize("size", [100, 10_000, 1_000_000])
+def test_samples_of_large_bags_have_targets_far_outside_and_a_minimum(size):
+    X, bags, _, _ = two_domains()
+    shares = {k: 0.1 + 0.07 * k for k in range(bags.n_bags)}
+    larger = Bags.from_arrays(bags.bag_index, shares, sizes=dict.fromkeys(shares, size))
+    fitted = EasyLLP().fit(X, larger)
+    assert fitted.converged_
+    assert fitted.negative_share_ > 0.9
+    assert fitted.gradient_norm_ < 1e-9 * np.linalg.norm(fitted.dual_coef_)
+
+
 # Limits -----------------------------------------------------------------------------------
 
 

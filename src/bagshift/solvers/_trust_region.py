@@ -199,7 +199,12 @@ def _step(objective: Objective, point: Point, radius: float, goal: float) -> _St
             break
         length = square / curvature if curvature > 0.0 else 0.0
         following = move + length * direction
-        at_border = bool(curvature <= 0.0 or np.linalg.norm(following) >= radius)
+        with np.errstate(over="ignore"):
+            reach = float(np.linalg.norm(following))
+        if np.isinf(reach) and np.isinf(radius):
+            # Curvature that has all but vanished, as where a loss has become straight.
+            break
+        at_border = bool(curvature <= 0.0 or reach >= radius)
         if at_border:
             length = _to_border(move, direction, radius, slope=-square, curvature=curvature)
             following = move + length * direction
