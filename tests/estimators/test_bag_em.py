@@ -375,6 +375,17 @@ def test_bags_of_one_class_are_refused():
 
 
 @pytest.mark.filterwarnings("ignore::bagshift.BagWarning")
+def test_noisy_shares_above_one_are_no_pure_bags():
+    X, bags, _, source = two_domains()
+    law = LaplaceNoise(0.3, unit="shares")
+    shares = dict.fromkeys(range(bags.n_bags), 1.2)
+    noisy = Bags.from_arrays(bags.bag_index, shares, noise=law)
+    with pytest.raises(ValueError, match="give labelled history"):
+        BagEM(labels="posterior").fit(X, noisy)
+    assert BagEM(labels="posterior").fit(X, noisy, source=source).converged_
+
+
+@pytest.mark.filterwarnings("ignore::bagshift.BagWarning")
 def test_bags_of_one_class_beside_labelled_rows_of_the_other():
     X, bags, _, _ = two_domains()
     none = Bags.from_arrays(bags.bag_index, dict.fromkeys(range(bags.n_bags), 0.0))

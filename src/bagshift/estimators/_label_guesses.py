@@ -157,8 +157,10 @@ def majority_labels(data: TrainingData) -> Floats:
     elif len(share) and np.ptp(share) > 0:
         found[in_bags] = _sides(share, float(np.mean(share)))
     else:
-        # Equal shares: what is known are the labels in pure bags.
-        found[in_bags] = np.where((share <= 0) | (share >= 1), share > 0.5, np.nan)
+        # Equal shares: what is known are the labels in pure bags, unless noise made them so.
+        is_exact = np.array([law is None for law in data.bags.noise], dtype=bool)
+        is_pure = is_exact[data.bags.bag_index[in_bags]] & ((share <= 0) | (share >= 1))
+        found[in_bags] = np.where(is_pure, share > 0.5, np.nan)
     found[data.labelled_rows] = data.labelled_signs > 0
     known = found[~np.isnan(found)]
     if {0.0, 1.0} <= set(known):

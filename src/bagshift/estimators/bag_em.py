@@ -271,16 +271,18 @@ class BagEM(OptionalProbabilities, BagClassifier):
         threshold = self.tol if self.labels == "posterior" else 0.0
         changes: list[float] = []
         likelihoods: list[float] = []
-        earlier = {labels.tobytes()}
+        # Hashes: labels of many rows and rounds would fill the memory.
+        earlier = {hash(labels.tobytes())}
         while len(changes) < self.max_iter:
             self.estimator_ = self._trained(rows, labels, guesses.weight)
             guess, likelihood = guesses.guess(score(self.estimator_, rows), labels)
             changes.append(guesses.change(labels, guess))
             likelihoods.append(likelihood)
-            labels, is_circle = guess, guess.tobytes() in earlier
+            labels, mark = guess, hash(guess.tobytes())
+            is_circle = mark in earlier
             if is_circle or changes[-1] <= threshold:
                 break
-            earlier.add(labels.tobytes())
+            earlier.add(mark)
         self.n_iter_, self.changes_ = len(changes), np.array(changes)
         self.converged_ = changes[-1] <= threshold
         if self.labels == "posterior":
