@@ -259,6 +259,15 @@ def test_sigmoid_is_finite_where_scores_make_no_mistake():
     assert expit(flat[1]) == pytest.approx((2 + 1) / (6 + 2), abs=1e-3)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_scores_too_large_for_probabilities_are_refused():
+    X, bags, _, (X_source, y_source) = two_domains()
+    K, n = 1e250 * rbf_kernel(np.vstack([X_source, X]), gamma=0.4), len(y_source)
+    machine = DASVM(kernel="precomputed", probability=True)
+    with pytest.raises(ValueError, match="so large that their squares are not finite"):
+        machine.fit(K[n:], bags, source=(K[:n], y_source))
+
+
 def test_shares_against_the_scores_are_said():
     X, bags, _, (X_source, y_source) = turned_clouds(degrees=0.0)
     with pytest.warns(ReversedScoresWarning, match="do not grow with the scores"):

@@ -147,3 +147,17 @@ def test_what_it_cannot_use_is_refused():
         calibrator.fit(scores, np.zeros(len(labels)))
     with pytest.raises(ValueError, match="one class only"):
         calibrator.fit(scores, labels, sample_weight=labels)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_scores_at_the_ends_of_the_range_of_numbers():
+    scores, labels = scores_and_labels()
+    with pytest.raises(ValueError, match="so large that their sum is not finite; scale them"):
+        SigmoidCalibrator().fit(1e306 * scores, labels)
+    vanishing = SigmoidCalibrator().fit(1e-315 * scores, labels)
+    assert vanishing.slope_ == 0.0
+    assert np.all(np.isfinite(vanishing.predict_proba(scores)))
+    wanted = SigmoidCalibrator().fit(scores, labels).predict_proba(scores)
+    for scale in (1e-290, 1e240):
+        ours = SigmoidCalibrator().fit(scale * scores, labels)
+        np.testing.assert_allclose(ours.predict_proba(scale * scores), wanted, atol=1e-9)

@@ -217,3 +217,11 @@ def test_labels_of_one_class_are_not_enough():
     with pytest.raises(ValueError, match="labels of target rows are of one class; set"):
         TrSVM(C_source=0.0).fit(X, one_class, source=source)
     assert set(TrSVM(C_source=1.0).fit(X, one_class, source=source).predict(X)) == {0, 1}
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_squares_of_the_kernel_may_leave_the_range_of_numbers():
+    X, bags, _, (X_source, y_source) = two_domains()
+    machine = TrSVM(weights="similarity", kernel="linear")
+    machine.fit(1e100 * X, bags, source=(1e100 * X_source, y_source))
+    assert np.all(np.isfinite(machine.decision_function(1e100 * X)))

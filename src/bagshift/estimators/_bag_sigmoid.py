@@ -50,12 +50,20 @@ def fit_bag_sigmoid(scores: Floats, counts: BagCounts, weights: Floats) -> tuple
     slope, shift : float
         The slope is positive.
 
+    Raises
+    ------
+    ValueError
+        When scores are too large to be squared.
+
     Warns
     -----
     ReversedScoresWarning
         When no positive slope is likelier than none.
     """
-    centre, spread = float(scores.mean()), float(scores.std())
+    with np.errstate(over="ignore", invalid="ignore"):
+        centre, spread = float(scores.mean()), float(scores.std())
+    if not np.isfinite(spread):
+        raise ValueError("Some scores are so large that their squares are not finite.")
     spread = spread if spread > 0 else 1.0
     standard, row_weights = (scores - centre) / spread, np.repeat(weights, counts.sizes)
 

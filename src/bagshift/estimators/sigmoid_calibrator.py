@@ -47,8 +47,11 @@ from bagshift.estimators._base import keep_side
 
 Floats = NDArray[np.float64]
 
-# Scores that spread no more than this fraction of their mean are one score.
+# Scores that spread no more than this fraction of their mean, or than this, are one score.
 _FLAT = 1e-9
+_LEAST_SPREAD = 1e-300
+# Larger scores cannot be summed up.
+_LARGEST = 1e250
 _MOST_STEPS = 100
 _GRADIENT = 1e-12
 _LEAST_GAIN = 1e-4
@@ -97,7 +100,7 @@ def fit_sigmoid(scores: Floats, is_second: NDArray[np.bool_], weight: Floats) ->
     level = float(logit(np.average(targets, weights=weight)))
     center = float(np.average(scores, weights=weight))
     spread = float(np.average(np.abs(scores - center), weights=weight))
-    if spread <= _FLAT * abs(center):
+    if spread <= max(_FLAT * abs(center), _LEAST_SPREAD):
         return Sigmoid(0.0, -level)
     features = np.column_stack([(scores - center) / spread, np.ones(len(scores))])
     weights = _newton(features, targets, weight / weight.sum(), np.array([0.0, level]))
@@ -203,9 +206,11 @@ class SigmoidCalibrator(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            When there is more than one column, or not two classes.
+            When there is more than one column, or not two classes, or scores are too large.
         """
         scores = _scores(X)
+        if np.abs(scores).max() > _LARGEST:
+            raise ValueError("Some scores are so large that their sum is not finite; scale them.")
         labels = column_or_1d(y, warn=True)
         check_consistent_length(scores, labels)
         check_classification_targets(labels)

@@ -23,6 +23,7 @@ whether a row is repeated or weighted.
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import norm  # unlike NumPy's, of numbers whose squares overflow too
 
 from bagshift.solvers.coupled_qp import (
     CoupledProblem,
@@ -138,7 +139,7 @@ def _newton_step(
     # Duplicates make the system singular; the shortest solution moves them together.
     step = np.linalg.lstsq(system, wanted, rcond=_RANK_TOLERANCE)[0]
     rest = wanted - system @ step
-    if np.linalg.norm(rest) > _UNREACHED * np.linalg.norm(wanted):
+    if norm(rest, check_finite=False) > _UNREACHED * norm(wanted, check_finite=False):
         # What the system cannot reach is a direction of descent without curvature.
         return rest[:n_free], np.inf
     return step[:n_free], 1.0
