@@ -192,5 +192,5 @@ def test_what_it_cannot_use_is_refused():
 def test_labels_of_one_class_are_refused(machine):
     X, _, labels, _ = two_domains()
     known = Bags.unlabelled(len(X)).with_labels(np.where(labels == 1, labels, None))
-    with pytest.raises(ValueError, match="needs labelled history of both classes"):
+    with pytest.raises(ValueError, match="both classes|hold one class"):
         machine.fit(X, known)
