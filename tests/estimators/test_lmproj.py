@@ -192,5 +192,11 @@ def test_what_it_cannot_use_is_refused():
 def test_labels_of_one_class_are_refused(machine):
     X, _, labels, _ = two_domains()
     known = Bags.unlabelled(len(X)).with_labels(np.where(labels == 1, labels, None))
-    with pytest.raises(ValueError, match="both classes|hold one class"):
+    with pytest.raises(ValueError, match=r"both classes|hold one class"):
         machine.fit(X, known)
+    ids = [Bags.NO_BAG if label else j % 2 for j, label in enumerate(labels)]
+    beside_bags = Bags.from_arrays(ids, {0: 0.1, 1: 0.5}).with_labels(
+        np.where(labels == 1, labels, None)
+    )
+    with pytest.raises(ValueError, match="needs labelled history of both classes"):
+        machine.fit(X, beside_bags)

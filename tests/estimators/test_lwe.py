@@ -382,11 +382,11 @@ def test_weights_that_a_model_cannot_use():
 
 def test_a_source_is_needed():
     X, bags, labels, source = two_domains()
-    with pytest.raises(ValueError, match="both classes|hold one class"):
+    with pytest.raises(ValueError, match="needs labelled history of both classes"):
         LWE().fit(X, bags)
     known = np.where((np.arange(len(X)) < 30) & (labels == 1), labels, None)
     some = Bags.unlabelled(len(X)).with_labels(known)
-    with pytest.raises(ValueError, match="both classes|hold one class"):
+    with pytest.raises(ValueError, match=r"both classes|hold one class"):
         LWE().fit(X, some)
     with pytest.raises(ValueError, match="put labelled target rows into source="):
         LWE().fit(X, some, source=source)
@@ -395,7 +395,7 @@ def test_a_source_is_needed():
 def test_target_labels_of_one_class_are_refused():
     X, _, labels, _ = two_domains()
     known = Bags.unlabelled(len(X)).with_labels(np.where(labels == 1, labels, None))
-    with pytest.raises(ValueError, match="both classes|hold one class"):
+    with pytest.raises(ValueError, match=r"both classes|hold one class"):
         LWE().fit(X, known)
 
 
