@@ -236,3 +236,5 @@ def test_tags_and_what_cannot_be_used():
         LLPKMeans().fit(X, bags, source=source)
     with pytest.raises(ValueError, match="nothing to learn from"):
         LLPKMeans().fit(X, Bags.unlabelled(len(X)))
+    with pytest.raises(ValueError, match="The labels hold one class, 1; two classes"):
+        LLPKMeans().fit(X, Bags.unlabelled(len(X)).with_labels([1] * len(X)))

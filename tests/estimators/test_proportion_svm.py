@@ -322,6 +322,8 @@ def test_what_it_cannot_learn_from_is_refused():
         ProportionSVM().fit(X, None, source=source)
     with pytest.raises(ValueError, match="nothing to learn from"):
         ProportionSVM().fit(X, Bags.unlabelled(len(X)))
+    with pytest.raises(ValueError, match="The labels hold one class, 1; two classes"):
+        ProportionSVM().fit(X, Bags.unlabelled(len(X)).with_labels([1] * len(X)))
     with pytest.raises(ValueError, match="n_init"):
         ProportionSVM(n_init=0).fit(X, labels)
     assert not hasattr(ProportionSVM(), "predict_proba")

@@ -165,8 +165,6 @@ def majority_labels(data: TrainingData) -> Floats:
     known = found[~np.isnan(found)]
     if {0.0, 1.0} <= set(known):
         return found
-    if not data.bags.n_bags:
-        raise ValueError("The labels hold one class; two classes are needed to learn from.")
     if not np.isnan(found[in_bags]).any():
         raise ValueError(ONE_CLASS)
     raise ValueError(

@@ -21,7 +21,7 @@ from bagshift.estimators._feature_space import (
 )
 from bagshift.estimators._in_bags import InBagPosteriors, mean_count_log_likelihood
 from bagshift.estimators._kernel_machine import KernelMachine
-from bagshift.estimators._training import TrainingData
+from bagshift.estimators._training import TrainingData, require_two_classes
 from bagshift.kernels import Kernel
 
 Floats = NDArray[np.float64]
@@ -54,8 +54,7 @@ class LogisticMachine(SigmoidProbabilities, InBagPosteriors, KernelMachine):
             )
         if not data.n_target_units:
             raise ValueError("There is nothing to learn from: no row is in a bag or has a label.")
-        if not data.n_source and not data.bags.n_bags and len(set(data.labelled_signs)) < 2:
-            raise ValueError("The labels hold one class; two classes are needed to learn from.")
+        require_two_classes(data)
 
     def _column_scale(self, data: TrainingData) -> ColumnScale | None:
         if self.kernel == "precomputed":

@@ -208,10 +208,7 @@ def _read_labels(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None
             f"{type_of_target(y)}; {_IF_IDS}."
         )
     if len(classes) < 2:
-        raise ValueError(
-            f"The labels hold one class, {classes.tolist()[0]!r}; two classes are needed to learn "
-            "from."
-        )
+        raise ValueError(_one_class(classes.tolist()[0]))
     weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
     # A row of weight zero must not even move the kernel width: it is as if it were not there.
     kept = np.flatnonzero(weight > 0)
@@ -392,6 +389,25 @@ def check_kernel_matrix(X_source: Any, X_target: Any) -> None:
                     "The precomputed kernel matrix is not symmetric; its columns must stand in "
                     "the order of its rows, source rows first."
                 )
+
+
+def require_two_classes(data: TrainingData) -> None:
+    """Raise when known labels of one class are all there is, without bags and without a source.
+
+    Parameters
+    ----------
+    data : TrainingData
+
+    Raises
+    ------
+    ValueError
+    """
+    if not data.n_source and not data.bags.n_bags and len(set(data.labelled_signs)) == 1:
+        raise ValueError(_one_class(data.classes.tolist()[int(data.labelled_signs[0] > 0)]))
+
+
+def _one_class(label: Any) -> str:
+    return f"The labels hold one class, {label!r}; two classes are needed to learn from."
 
 
 def _is_pairwise(estimator: Any) -> bool:

@@ -74,7 +74,7 @@ from bagshift.estimators._label_guesses import (
     majority_labels,
 )
 from bagshift.estimators._optional_probabilities import OptionalProbabilities
-from bagshift.estimators._training import TrainingData, read_training
+from bagshift.estimators._training import TrainingData, read_training, require_two_classes
 from bagshift.exceptions import plural, warn_caller
 
 Floats = NDArray[np.float64]
@@ -255,6 +255,7 @@ class BagEM(OptionalProbabilities, BagClassifier):
                 )
         if not data.n_target_units:
             raise ValueError("BagEM needs bags or labelled rows of the target; y holds none.")
+        require_two_classes(data)
         if self.start == "source" and not data.n_source and data.bags.n_bags:
             raise ValueError('start="source" needs labelled history; give it as source=(X, y).')
         if self.start == "majority" and data.n_source:

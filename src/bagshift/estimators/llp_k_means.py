@@ -43,7 +43,7 @@ from bagshift.estimators._base import BagClassifier, BagTags
 from bagshift.estimators._cluster_labels import BagClusters, label_clusters
 from bagshift.estimators._clusters import cluster_centers, nearest, squared_distances
 from bagshift.estimators._feature_space import ColumnScale, column_scale, standardize
-from bagshift.estimators._training import TrainingData, read_training
+from bagshift.estimators._training import TrainingData, read_training, require_two_classes
 from bagshift.exceptions import ReversedScoresWarning, warn_caller
 
 Floats = NDArray[np.float64]
@@ -223,6 +223,7 @@ class LLPKMeans(BagClassifier):
             )
         if not given.n_target_units:
             raise ValueError("There is nothing to learn from: no row is in a bag or has a label.")
+        require_two_classes(given)
         scale = column_scale(given, self.standardize)
         models = self._models(standardize(given, scale))
         self._store(given, scale, models)

@@ -50,7 +50,7 @@ from bagshift.estimators._base import BagTags
 from bagshift.estimators._coupled import CoupledMachine
 from bagshift.estimators._hidden_labels import HiddenLabels
 from bagshift.estimators._retraining import Trainer, rough_copy
-from bagshift.estimators._training import TrainingData
+from bagshift.estimators._training import TrainingData, require_two_classes
 from bagshift.exceptions import plural
 from bagshift.kernels import Kernel
 
@@ -231,6 +231,7 @@ class ProportionSVM(CoupledMachine):
                 'start="source" needs labelled history as source=(X, y); use start="random" '
                 "without it."
             )
+        require_two_classes(data)
         return HiddenLabels.of(data)
 
     def _kernel(self, data: Any) -> Kernel:
