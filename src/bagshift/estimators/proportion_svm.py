@@ -159,7 +159,8 @@ class ProportionSVM(CoupledMachine):
     References
     ----------
     F. X. Yu, D. Liu, S. Kumar, T. Jebara, S.-F. Chang, Proportion-SVM for learning with label
-    proportions, ICML 2013.
+    proportions, ICML 2013. Seen as an abstract and as the authors' code. The start from a source,
+    and the choice between ends that point opposite ways, are ours.
 
     Examples
     --------
