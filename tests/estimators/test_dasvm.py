@@ -115,6 +115,19 @@ def test_without_a_shift_the_labels_are_those_of_the_support_vector_machine(kern
             assert machine.converged_
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_without_a_shift_and_with_a_clear_gap_no_label_changes(kernel):
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 2
+    rows = rng.uniform(-1.0, 1.0, size=(120, 2)) + np.outer(2 * y - 1, [2.0, 0.0])
+    machine = DASVM(100.0, 100.0, kernel=kernel).fit(rows, None, source=(rows, y))
+    svc = SVC(C=100.0, kernel=kernel).fit(rows, y)
+    np.testing.assert_array_equal(machine.predict(rows), svc.predict(rows))
+    np.testing.assert_array_equal(machine.predict(rows), y)
+    assert machine.converged_
+    assert machine.n_source_left_ == 0
+
+
 def test_it_follows_a_turn_with_a_wide_margin():
     for seed in range(4):
         X, _, labels, source = turned_clouds(seed, degrees=55.0)

@@ -207,3 +207,17 @@ def test_labels_of_one_class_are_refused():
     known = Bags.unlabelled(len(X)).with_labels(np.where(labels == 1, labels, None))
     with pytest.raises(ValueError, match=r"both classes|hold one class"):
         PriorShift(target_prior=0.5).fit(X, known)
+
+
+class NeverSure(LogisticRegression):
+    """A classifier whose probabilities are none."""
+
+    def predict_proba(self, X):
+        return np.full((len(X), 2), np.nan)
+
+
+def test_classifier_without_finite_probabilities_is_named():
+    X, bags, _, source = two_domains()
+    machine = PriorShift(NeverSure()).fit(X, bags, source=source)
+    with pytest.raises(ValueError, match="NeverSure gives probabilities that are not finite"):
+        machine.predict(X)

@@ -111,5 +111,16 @@ def log_odds_of(classifier: Any, X: Any) -> Floats:
     Returns
     -------
     ndarray of shape (n_rows,)
+
+    Raises
+    ------
+    ValueError
+        When a probability is not finite.
     """
-    return logit_of_columns(np.asarray(classifier.predict_proba(X), dtype=np.float64))
+    probability = np.asarray(classifier.predict_proba(X), dtype=np.float64)
+    if not np.all(np.isfinite(probability)):
+        raise ValueError(
+            f"{type(classifier).__name__} gives probabilities that are not finite; scale the "
+            "features, or take another classifier."
+        )
+    return logit_of_columns(probability)

@@ -121,8 +121,9 @@ class CoupledMachine(KernelMachine):
         ----------
         X : matrix of shape (n_rows, n_features)
             Target rows, dense or CSR; or both domains stacked by :func:`bagshift.stack_domains`.
-        y : Bags or array-like of shape (n_rows,)
-            Bags of the rows; plain labels make it an ordinary supervised machine.
+        y : Bags, array-like of shape (n_rows,) or None
+            Bags of the rows; plain labels make it an ordinary supervised machine. None goes with
+            a source, where a method asks nothing more of the target than its rows.
         source : tuple, optional
             ``(X, y)`` or ``(X, y, sample_weight)``: labelled history with the same columns.
         sample_weight : array-like of shape (n_rows,), optional
@@ -141,6 +142,11 @@ class CoupledMachine(KernelMachine):
             When the kernel matrix would not fit into memory; raised before it is allocated.
         ValueError
             When the arguments do not fit together.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When the solver, or a method that trains again and again, stopped before its end.
         """
         validate_parameter_constraints(
             self._parameter_constraints, self.get_params(deep=False), type(self).__name__

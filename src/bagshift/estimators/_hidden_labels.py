@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -46,7 +46,6 @@ class HiddenLabels(TrainingData):
         in_bags = bags.rows_in_bags()
         weight[in_bags] = bags.weights[bags.bag_index[in_bags]]
         weight[given.labelled_rows] = given.labelled_weight
-        same = {entry.name: getattr(given, entry.name) for entry in fields(TrainingData)}
         of_rows = {
             "bags": Bags.unlabelled(len(bags)),
             "labelled_rows": rows,
@@ -54,7 +53,7 @@ class HiddenLabels(TrainingData):
             "labelled_weight": weight[rows],
         }
         return cls(
-            **{**same, **of_rows},
+            **{**given.entries(), **of_rows},
             given=given,
             bag_of_unit=bags.bag_index[rows],
             counts=expected_counts(given.shares, bags.rows_per_bag),

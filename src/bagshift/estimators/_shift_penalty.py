@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import Interval
 
 from bagshift.estimators._base import BagTags
 from bagshift.estimators._coupled import CoupledMachine, labelled_rows_problem
-from bagshift.estimators._training import TrainingData
+from bagshift.estimators._training import TrainingData, require_one_history
 from bagshift.kernels import Kernel
 from bagshift.solvers import CoupledProblem, CoupledResult
 
@@ -66,15 +66,7 @@ class ShiftPenaltyMachine(CoupledMachine):
         """Return the solution with rows of both domains at hand."""
 
     def _select(self, data: TrainingData) -> TrainingData:
-        name = type(self).__name__
-        if data.n_source and len(data.labelled_rows):
-            raise ValueError(
-                f"{name} takes target rows without labels; put labelled target rows into source=."
-            )
-        if not data.knows_both_classes:
-            raise ValueError(
-                f"{name} needs labelled history of both classes; give it as source=(X, y)."
-            )
+        require_one_history(data, type(self).__name__)
         return data
 
     def _problem(self, data: TrainingData, gram: NDArray[Any]) -> CoupledProblem:

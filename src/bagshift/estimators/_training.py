@@ -8,7 +8,7 @@ features) or a labelled target row. Everything after this module sees units only
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -117,6 +117,15 @@ class TrainingData:
         target[self.labelled_rows] = self.labelled_weight
         return np.concatenate([self.source_weight, target])
 
+    def target_rows(self, rows: NDArray[np.intp]) -> Any:
+        """Return target rows with their columns as a fitted machine expects them."""
+        X = self.X_target[rows]
+        return X if self.column_order is None else X[:, np.argsort(self.column_order)]
+
+    def entries(self) -> dict[str, Any]:
+        """Return the attributes that all training data have, to make richer ones of them."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(TrainingData)}
+
     def source_as_labelled(self) -> TrainingData:
         """Return the source alone, as the labelled rows of an ordinary supervised machine."""
         nothing = np.empty(0)
@@ -183,6 +192,29 @@ def read_training(
             f"source=; {_IF_IDS}."
         )
     return _read_labels(estimator, X, y, sample_weight)
+
+
+def require_one_history(data: TrainingData, name: str) -> None:
+    """Raise unless labels of both classes come from one place.
+
+    Parameters
+    ----------
+    data : TrainingData
+    name : str
+        The machine that learns labels from the source, or from labelled target rows without one.
+
+    Raises
+    ------
+    ValueError
+    """
+    if data.n_source and len(data.labelled_rows):
+        raise ValueError(
+            f"{name} learns labels from the source alone; put labelled target rows into source=."
+        )
+    if not data.knows_both_classes:
+        raise ValueError(
+            f"{name} needs labelled history of both classes; give it as source=(X, y)."
+        )
 
 
 def signs_of(labels: ArrayLike, classes: NDArray[Any]) -> Floats:

@@ -329,12 +329,9 @@ class DASVM(OptionalProbabilities, CoupledMachine):
     def _finish(self, data: TrainingData) -> None:
         if not self.probability:
             return
-        X = data.X_target
-        if data.column_order is not None:
-            X = X[:, np.argsort(data.column_order)]
         in_bags, counts = bag_counts(data.bags, warn=False)
         orientation = -1.0 if data.is_flipped else 1.0
-        scores = orientation * self._scores(X[in_bags])
+        scores = orientation * self._scores(data.target_rows(in_bags))
         slope, shift = fit_bag_sigmoid(scores, counts, data.bags.weights)
         self.slope_ = slope
         self.intercept_ = self.intercept_ + orientation * shift / slope

@@ -32,7 +32,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -56,7 +56,7 @@ class _TargetAsOneUnit(TrainingData):
     @classmethod
     def of(cls, given: TrainingData) -> Self:
         """Return the same rows in these units."""
-        return cls(**{entry.name: getattr(given, entry.name) for entry in fields(TrainingData)})
+        return cls(**given.entries())
 
     @property
     def n_target_units(self) -> int:
@@ -82,7 +82,8 @@ class LMPROJ(ShiftPenaltyMachine):
         distance of their means in feature space: :math:`\lambda\|\delta\|^2`, so that it means
         the same for every kernel and scale. Weights along the difference cost 1 + 2 * penalty
         times as much as others; 0 is the support vector machine, ``numpy.inf`` allows no
-        difference at all. The original gives no value; a grid is 0 and 0.01 to 100,000 by tens.
+        difference at all. The unit and the default are ours, and so is a grid: 0, and 0.01 to
+        100,000 by tens.
     kernel : {"linear", "rbf", "poly", "precomputed"} or callable, default="rbf"
         Kernel between rows. "precomputed" takes rows of the kernel matrix of all training rows,
         source rows first.
@@ -149,7 +150,8 @@ class LMPROJ(ShiftPenaltyMachine):
 
     References
     ----------
-    B. Quanz, J. Huan. Large margin transductive transfer learning. CIKM 2009.
+    B. Quanz, J. Huan. Large margin transductive transfer learning. CIKM 2009. Not at hand: the
+    problem is as remembered, and its constants are ours.
 
     Examples
     --------

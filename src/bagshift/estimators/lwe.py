@@ -67,7 +67,7 @@ from bagshift.estimators._clusters import cluster_centers, nearest, to_unit_leng
 from bagshift.estimators._feature_space import ColumnScale, column_scale, standardize
 from bagshift.estimators._in_bags import InBagPosteriors, logit_of_columns
 from bagshift.estimators._neighbourhoods import consistency, labels_of, purity
-from bagshift.estimators._training import TrainingData, read_training
+from bagshift.estimators._training import TrainingData, read_training, require_one_history
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -369,12 +369,7 @@ class LWE(SigmoidProbabilities, InBagPosteriors, BagClassifier):
 
 def _history_beside_target(data: TrainingData) -> TrainingData:
     """Return data with a source: the one given, or labelled target rows, which stay target too."""
-    if data.n_source and len(data.labelled_rows):
-        raise ValueError(
-            "LWE learns labels from the source alone; put labelled target rows into source=."
-        )
-    if not data.knows_both_classes:
-        raise ValueError("LWE needs labelled history of both classes; give it as source=(X, y).")
+    require_one_history(data, "LWE")
     if data.n_source:
         kept = np.flatnonzero(data.source_weight > 0)
         X_source, signs, weight = data.X_source, data.source_signs, data.source_weight

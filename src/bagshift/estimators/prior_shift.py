@@ -53,7 +53,7 @@ from bagshift.estimators._base import (
     keep_side,
 )
 from bagshift.estimators._in_bags import InBagPosteriors
-from bagshift.estimators._training import TrainingData, read_training
+from bagshift.estimators._training import TrainingData, read_training, require_one_history
 from bagshift.exceptions import BagError
 from bagshift.metrics import overall_share
 
@@ -215,15 +215,7 @@ class PriorShift(SigmoidProbabilities, InBagPosteriors, BagClassifier):
                 "probabilities; take another classifier, or put this one into "
                 "CalibratedClassifierCV."
             )
-        if data.n_source and len(data.labelled_rows):
-            raise ValueError(
-                "PriorShift takes target rows without labels; put labelled target rows into "
-                "source=."
-            )
-        if not data.knows_both_classes:
-            raise ValueError(
-                "PriorShift needs labelled history of both classes; give it as source=(X, y)."
-            )
+        require_one_history(data, "PriorShift")
         if data.n_source and not data.bags.n_bags and self.target_prior is None:
             raise ValueError(
                 "PriorShift needs a prior of the target: bags with shares as y, or target_prior=."

@@ -20,7 +20,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from bagshift.estimators._base import BagTags
 from bagshift.estimators._coupled import CoupledMachine, labelled_rows_problem
-from bagshift.estimators._training import TrainingData
+from bagshift.estimators._training import TrainingData, require_one_history
 from bagshift.solvers import CoupledProblem
 
 Floats = NDArray[np.float64]
@@ -136,17 +136,8 @@ class SourceSVM(CoupledMachine):
         self.max_iter = max_iter
 
     def _select(self, data: TrainingData) -> TrainingData:
-        if data.n_source and len(data.labelled_rows):
-            raise ValueError(
-                "SourceSVM learns from the source alone; put labelled target rows into source=."
-            )
-        if data.n_source:
-            return data.source_as_labelled()
-        if not data.knows_both_classes:
-            raise ValueError(
-                "SourceSVM needs labelled history of both classes; give it as source=(X, y)."
-            )
-        return data
+        require_one_history(data, "SourceSVM")
+        return data.source_as_labelled() if data.n_source else data
 
     def _problem(self, data: TrainingData, gram: NDArray[Any]) -> CoupledProblem:
         return labelled_rows_problem(data, gram, self.C)
@@ -157,11 +148,9 @@ class SourceSVM(CoupledMachine):
         rows = data.bags.rows_in_bags()
         if len(rows) == 0:
             raise ValueError('threshold="prior" needs bags with shares; y holds none.')
-        X = data.X_target[rows]
-        if data.column_order is not None:
-            X = X[:, np.argsort(data.column_order)]
         wanted = round(float(data.shares @ data.bags.rows_per_bag))
-        self.intercept_ = self.intercept_ - threshold_for(self._scores(X), wanted)
+        scores = self._scores(data.target_rows(rows))
+        self.intercept_ = self.intercept_ - threshold_for(scores, wanted)
 
     def _bag_tags(self) -> BagTags:
         return BagTags(

@@ -39,7 +39,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -109,13 +109,12 @@ class _TargetLabels(TrainingData):
             every = with_pure_bags(every, given)
         is_guessed = rule == "pseudo" or (rule == "auto" and not every.labelled_signs.any())
         rows = np.flatnonzero(is_guessed | (every.labelled_signs != 0))
-        same = {entry.name: getattr(every, entry.name) for entry in fields(TrainingData)}
         of_rows = {
             "labelled_rows": rows,
             "labelled_signs": every.labelled_signs[rows],
             "labelled_weight": every.labelled_weight[rows],
         }
-        return cls(**{**same, **of_rows}, given=given, is_guessed=is_guessed)
+        return cls(**{**every.entries(), **of_rows}, given=given, is_guessed=is_guessed)
 
 
 def with_pure_bags(every: TrainingData, given: TrainingData) -> TrainingData:

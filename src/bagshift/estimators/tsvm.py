@@ -34,7 +34,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -93,8 +93,7 @@ class _TransductiveData(TrainingData):
     def of(cls, given: TrainingData, share: float) -> Self:
         """Return training data with a row where there was a bag."""
         data = every_row_a_unit(given)
-        same = {entry.name: getattr(data, entry.name) for entry in fields(TrainingData)}
-        return cls(**same, share=share)
+        return cls(**data.entries(), share=share)
 
     @property
     def n_unlabelled(self) -> int:
