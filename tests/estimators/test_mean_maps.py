@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -330,6 +331,14 @@ def test_too_few_rounds_are_said():
     with pytest.warns(UserWarning, match="not settled after 1 round; set a higher max_rounds"):
         machine.fit(X, bags)
     assert not machine.converged_
+
+
+def test_rounding_is_not_blamed_on_max_iter():
+    X, bags, _, _ = two_domains()
+    with pytest.warns(ConvergenceWarning, match=r"scale the features, or lower the costs\.$"):
+        MeanMap(C=1e8, kernel="linear").fit(X, bags)
+    with pytest.warns(ConvergenceWarning, match="set a higher max_iter"):
+        MeanMap(max_iter=2).fit(X, bags)
 
 
 # Refusals ---------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ class LinearHead(LogisticMachine):
         Warns
         -----
         ConvergenceWarning
-            When ``max_iter`` steps did not reach ``tol``.
+            When ``max_iter`` steps did not reach ``tol``, or rounding keeps it out of reach.
         """
         validate_parameter_constraints(
             self._parameter_constraints, self.get_params(deep=False), type(self).__name__
@@ -140,10 +140,13 @@ class LinearHead(LogisticMachine):
         if trained.complaint:
             warn_caller(trained.complaint, ConvergenceWarning)
         elif not trained.result.converged:
+            at_limit = self.n_iter_ >= self.max_iter
+            more = (
+                "lower the costs, or set a higher max_iter" if at_limit else "or lower the costs"
+            )
             warn_caller(
                 f"The optimiser stopped after {plural(self.n_iter_, 'step')} with a gradient of "
-                f"norm {self.gradient_norm_:.3g}; scale the features, lower the costs, or set a "
-                "higher max_iter.",
+                f"norm {self.gradient_norm_:.3g}; scale the features, {more}.",
                 ConvergenceWarning,
             )
         return self
