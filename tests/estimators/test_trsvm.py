@@ -203,6 +203,9 @@ def test_what_it_cannot_use_is_refused():
         TrSVM().fit(X, bags)
     with pytest.raises(ValueError, match="Guesses of target labels come from the source"):
         TrSVM(C_source=0.0).fit(X, None, source=source)
+    # Without target labels and a margin of the source no score differs from zero.
+    with pytest.raises(ValueError, match="'C_target' parameter"):
+        TrSVM(C_target=0.0).fit(X, bags, source=source)
     with pytest.raises(ValueError, match="'source_margin' parameter"):
         TrSVM(source_margin=2.0).fit(X, bags, source=source)
     tags = get_bag_tags(TrSVM())

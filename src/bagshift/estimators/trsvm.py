@@ -260,7 +260,7 @@ class TrSVM(CoupledMachine):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CoupledMachine._parameter_constraints,
         "C_source": [Interval(Real, 0.0, None, closed="left")],
-        "C_target": [Interval(Real, 0.0, None, closed="left")],
+        "C_target": [Interval(Real, 0.0, None, closed="neither")],
         "source_margin": [Interval(Real, 0.0, 1.0, closed="both")],
         "weights": [StrOptions({"similarity"}), None],
         "target_labels": [StrOptions({"auto", "labelled", "bags", "pseudo"})],
