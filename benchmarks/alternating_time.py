@@ -7,12 +7,12 @@ Two Gaussian classes in 10 columns that overlap, the target shifted and turned a
 the source. One fit in every setting, kernel linear and RBF, C of 1 and 100, one thread:
 
 * `TSVM` and `DASVM` on half as many labelled source rows as --rows says, and as many unlabelled
-  target rows; all costs C;
-* `ProportionSVM` on target rows in random bags of 8 and of 64, from ten random starts, and, beside
-  half as many source rows, from the machine of the source.
+  target rows; and on few source rows, a tenth as many, with --rows target rows; all costs C;
+* `ProportionSVM` on --rows target rows in random bags of 8 and of 64, from ten random starts, and,
+  beside half as many source rows, from the machine of the source.
 
-*monotone* is whether ``objective_history_`` never rises; DASVM changes its problem in every round
-and has none.
+*values* is how many values of the objective ``objective_history_`` holds, those at the full cost,
+and *monotone* whether it never rises; DASVM changes its problem in every round and has none.
 
 Bar: every fit takes less than 60 CPU seconds, and no objective rises. The exit status is 1 when it
 is missed.
@@ -66,6 +66,7 @@ class Timing:
     """How long a fit took, and how its objective went; None where it has no history."""
 
     seconds: float
+    n_values: int
     is_monotone: bool | None
     is_settled: bool
 
@@ -96,14 +97,20 @@ def cases(n_rows: int) -> Iterator[Case]:
     half = n_rows // 2
     X_source, X, y_source, y = two_domains(half, n_rows)
     source = X_source, y_source
-    for kernel, C in product(KERNELS, COSTS):
-        for machine in (TSVM(C, C, kernel=kernel), DASVM(C, C, kernel=kernel)):
-            yield Case(type(machine).__name__, machine, X[:half], None, source)
+    few = slice(max(n_rows // 10, 2))
+    domains = {
+        "": (X[:half], source),
+        ", few source rows": (X, (X_source[few], y_source[few])),
+    }
+    for name, (rows, history) in domains.items():
+        for kernel, C in product(KERNELS, COSTS):
+            for machine in (TSVM(C, C, kernel=kernel), DASVM(C, C, kernel=kernel)):
+                yield Case(type(machine).__name__ + name, machine, rows, None, history)
     for bag_size, start, kernel, C in product(BAG_SIZES, ("random", "source"), KERNELS, COSTS):
         machine = ProportionSVM(C, kernel=kernel, start=start)
         method = f"ProportionSVM, bags of {bag_size}, {start}"
-        history = source if start == "source" else None
-        yield Case(method, machine, X, bags_of(y, bag_size), history)
+        helped = source if start == "source" else None
+        yield Case(method, machine, X, bags_of(y, bag_size), helped)
 
 
 def time_fit(case: Case) -> Timing:
@@ -112,12 +119,12 @@ def time_fit(case: Case) -> Timing:
         begin = time.process_time()
         machine = case.machine.fit(case.X, case.y, source=case.source)
         seconds = time.process_time() - begin
-    history = getattr(machine, "objective_history_", None)
+    history = getattr(machine, "objective_history_", np.empty(0))
     is_monotone = None
-    if history is not None:
+    if len(history):
         is_monotone = bool(np.all(np.diff(history) <= ROUNDING * np.abs(history[1:])))
     is_settled = not any(issubclass(w.category, ConvergenceWarning) for w in said)
-    return Timing(seconds, is_monotone, is_settled)
+    return Timing(seconds, len(history), is_monotone, is_settled)
 
 
 def main() -> int:
@@ -126,8 +133,8 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", help="methods with one of these in their name")
     options = parser.parse_args()
     print(
-        f"{'method':34}{'kernel':8}{'C':>5}{'rows':>7}{'CPU seconds':>13}{'monotone':>10}"
-        f"{'converged':>11}"
+        f"{'method':34}{'kernel':8}{'C':>5}{'rows':>7}{'CPU seconds':>13}{'values':>8}"
+        f"{'monotone':>10}{'converged':>11}"
     )
     missed = 0
     with threadpool_limits(limits=1):
@@ -140,7 +147,8 @@ def main() -> int:
             cost = getattr(case.machine, "C", None) or case.machine.C_target
             print(
                 f"{case.method:34}{case.machine.kernel:8}{cost:5g}{case.n_rows:7d}"
-                f"{timing.seconds:13.2f}{monotone:>10}{'yes' if timing.is_settled else 'no':>11}",
+                f"{timing.seconds:13.2f}{timing.n_values or '-':>8}{monotone:>10}"
+                f"{'yes' if timing.is_settled else 'no':>11}",
                 flush=True,
             )
     bar = f"under {SECONDS_BAR:g} CPU seconds each, no objective rises"
