@@ -200,3 +200,11 @@ def test_labels_of_one_class_are_refused(machine):
     )
     with pytest.raises(ValueError, match="needs labelled history of both classes"):
         machine.fit(X, beside_bags)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("machine", [LMPROJ(C=1e8), DAKSVM(C=1e8)])
+def test_costs_that_leave_the_range_of_numbers_are_refused(machine):
+    X, _, _, source = two_domains()
+    with pytest.raises(ValueError, match="costs of the rows, weights included, leave the range"):
+        machine.fit(X, None, source=(*source, np.full(40, 1e300)))

@@ -27,6 +27,8 @@ from bagshift.solvers.polish import polish
 
 Floats = NDArray[np.float64]
 
+_MOST_COST = 1e300
+
 
 @dataclass(frozen=True)
 class Loss:
@@ -50,6 +52,12 @@ class Loss:
 
 def hinge_loss(signs: Floats, cost: Floats) -> Loss:
     """Return the hinge loss: score times label at least one, at ``cost`` per unit of slack."""
+    with np.errstate(over="ignore"):
+        if not cost.sum() < _MOST_COST:
+            raise ValueError(
+                "The costs of the rows, weights included, leave the range of numbers; lower the "
+                "costs or the weights."
+            )
     return Loss(
         targets=signs,
         half_widths=np.zeros(len(signs)),
