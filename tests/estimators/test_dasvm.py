@@ -306,6 +306,30 @@ def test_target_of_one_class_is_said():
     assert not machine.converged_
 
 
+def many_rows_beside_few():
+    """Return two overlapping classes in ten columns: 1,000 target rows, and 100 of the source."""
+    rng = np.random.default_rng(0)
+    y = np.arange(1100) % 2
+    rows = rng.normal(size=(1100, 10)) + 0.8 * y[:, None]
+    return rows[100:], y[100:], (rows[:100], y[:100])
+
+
+def test_few_source_rows_are_not_used_up_before_the_target_has_taken_over():
+    X, labels, source = many_rows_beside_few()
+    before = SourceSVM().fit(X, None, source=source).score(X, labels)
+    machine = DASVM().fit(X, None, source=source)
+    assert machine.converged_
+    assert machine.score(X, labels) > before - 0.02
+
+
+def test_predictions_of_one_class_are_said():
+    X, _, (X_source, y_source) = many_rows_beside_few()
+    with pytest.warns(ConvergenceWarning, match="All target rows came to be predicted as one"):
+        machine = DASVM(rows_per_side=20).fit(X, None, source=(X_source[:60], y_source[:60]))
+    assert len(set(machine.predict(X))) == 1
+    assert not machine.converged_
+
+
 def test_what_it_cannot_learn_from_is_refused():
     X, bags, labels, source = two_domains()
     with pytest.raises(ValueError, match="needs labelled rows of both classes"):

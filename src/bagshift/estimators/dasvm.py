@@ -71,6 +71,10 @@ from bagshift.solvers import CoupledResult
 Floats = NDArray[np.float64]
 
 _PER_SIDE = 0.01
+_CAUSES = (
+    "the domains may be too far apart, the costs too low, or source rows too few, which a lower "
+    "rows_per_side makes last longer"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +91,15 @@ class _AdaptedResult(CoupledResult):
         Source rows that it had.
     settled : bool
         Whether the rounds came to their end.
+    is_one_sided : bool
+        Whether all target rows whose label was not known are predicted to be of one class.
     """
 
     n_rounds: int
     n_labelled: int
     n_source_left: int
     settled: bool
+    is_one_sided: bool
 
 
 class DASVM(OptionalProbabilities, CoupledMachine):
@@ -109,7 +116,8 @@ class DASVM(OptionalProbabilities, CoupledMachine):
         Cost of a unit of slack of a target row in the end.
     rows_per_side : int or None, default=None
         Most target rows that are labelled in a round on either side of the boundary,
-        :math:`\rho`; None is one in a hundred, at least one.
+        :math:`\rho`; None is one in a hundred, but so few that the source rows of either class,
+        which are dropped as fast, last for `n_steps` rounds; at least one.
     n_steps : int, default=10
         Rounds in which the costs move, :math:`\gamma`.
     open_share : float, default=0.03
@@ -169,7 +177,8 @@ class DASVM(OptionalProbabilities, CoupledMachine):
     dual_gap_ : float
         Primal minus dual value of the last training.
     converged_ : bool
-        Whether the solver reached ``tol`` and the rounds came to their end, without source rows.
+        Whether the solver reached ``tol`` and the rounds came to their end, without source rows
+        and with target rows of both classes.
     n_features_in_ : int
         Number of columns seen in ``fit``.
     feature_names_in_ : ndarray of str
@@ -274,7 +283,7 @@ class DASVM(OptionalProbabilities, CoupledMachine):
     def _solve(self, data: TrainingData, gram: NDArray[Any]) -> _AdaptedResult:
         rows = ProgressiveRows(data)
         n_open = int(np.sum(~rows.is_known))
-        per_side = self.rows_per_side or max(1, round(_PER_SIDE * n_open))
+        per_side = self.rows_per_side or self._default_per_side(data, n_open)
         fewest = max(1, math.ceil(self.open_share * n_open))
         rough = rough_copy(gram) if n_open else None
         trainer = Trainer(gram, tol=self.tol, max_iter=self.max_iter, rough=rough)
@@ -288,13 +297,22 @@ class DASVM(OptionalProbabilities, CoupledMachine):
         if machine.result.converged:
             machine = self._train_last(trainer, rows, machine)
         n = data.n_source
+        is_high = machine.scores[n:][~rows.is_known] > 0
         return _AdaptedResult(
             **{**vars(machine.result), "n_iter": trainer.n_iter},
             n_rounds=rows.n_rounds,
             n_labelled=int(np.sum(machine.costs[n:] > 0)),
             n_source_left=int(np.sum(machine.costs[:n] > 0)),
             settled=settled,
+            is_one_sided=n_open > 0 and bool(is_high.all() or not is_high.any()),
         )
+
+    def _default_per_side(self, data: TrainingData, n_open: int) -> int:
+        per_side = round(_PER_SIDE * n_open)
+        if data.n_source:
+            n_second = int(np.sum(data.source_signs > 0))
+            per_side = min(per_side, min(n_second, data.n_source - n_second) // self.n_steps)
+        return max(1, per_side)
 
     def _train_round(
         self,
@@ -324,7 +342,12 @@ class DASVM(OptionalProbabilities, CoupledMachine):
         self.n_rounds_ = result.n_rounds
         self.n_labelled_ = result.n_labelled
         self.n_source_left_ = result.n_source_left
-        self.converged_ = result.converged and result.settled and not result.n_source_left
+        self.converged_ = (
+            result.converged
+            and result.settled
+            and not result.n_source_left
+            and not result.is_one_sided
+        )
 
     def _finish(self, data: TrainingData) -> None:
         if not self.probability:
@@ -342,17 +365,16 @@ class DASVM(OptionalProbabilities, CoupledMachine):
         if result.n_source_left:
             return (
                 "The target rows came to be labelled as one class, so the machine did not leave "
-                f"the last {plural(result.n_source_left, 'source row')}; the domains may be too "
-                "far apart, or the costs too low."
+                f"the last {plural(result.n_source_left, 'source row')}; {_CAUSES}."
             )
-        return (
-            None
-            if result.settled
-            else (
+        if result.is_one_sided:
+            return f"All target rows came to be predicted as one class; {_CAUSES}."
+        if not result.settled:
+            return (
                 f"Rows were still being labelled after {plural(result.n_rounds, 'round')}; set a "
                 "higher max_rounds, rows_per_side or open_share."
             )
-        )
+        return None
 
     def _score_scale(self) -> float:
         return 1.0 / getattr(self, "slope_", 1.0)
