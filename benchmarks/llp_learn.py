@@ -123,16 +123,18 @@ def python_of(folder: Path) -> Path:
 
 
 def make_environment(folder: Path, python: str) -> Path:
-    """Make the environment where it is missing, and return its Python."""
+    """Make the environment where it is missing or unfinished, and return its Python."""
     found = python_of(folder)
-    if not found.exists():
-        print(f"Making an environment for {PACKAGE} in {folder} ...", flush=True)
-        subprocess.run([python, "-I", "-m", "venv", str(folder)], check=True)
-        install = [str(python_of(folder)), "-I", "-m", "pip", "install", "--quiet"]
-        subprocess.run([*install, *ITS_PACKAGES], check=True)
-        subprocess.run([*install, "--no-deps", PACKAGE], check=True)
+    look = ["-I", "-c", "import llp_learn.em, llp_learn.alter"]
+    if found.exists() and not subprocess.run([str(found), *look], capture_output=True).returncode:
+        return found
+    print(f"Making an environment for {PACKAGE} in {folder} ...", flush=True)
+    subprocess.run([python, "-I", "-m", "venv", str(folder)], check=True)
     found = python_of(folder)
-    subprocess.run([str(found), "-I", "-c", "import llp_learn.em, llp_learn.alter"], check=True)
+    install = [str(found), "-I", "-m", "pip", "install", "--quiet"]
+    subprocess.run([*install, *ITS_PACKAGES], check=True)
+    subprocess.run([*install, "--no-deps", PACKAGE], check=True)
+    subprocess.run([str(found), *look], check=True)
     return found
 
 

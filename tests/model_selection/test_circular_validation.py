@@ -5,7 +5,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from bagshift import DASVM, TGPLM, TSVM, BagEM, Bags, SourceSVM, stack_domains
+from bagshift import (
+    DASVM,
+    TGPLM,
+    TSVM,
+    BagCSI,
+    BagEM,
+    Bags,
+    CountLikelihoodClassifier,
+    MeanMap,
+    PriorShift,
+    ProportionMatching,
+    SourceSVM,
+    stack_domains,
+)
 from bagshift.model_selection import circular_search, circular_validation
 from problems import two_domains
 
@@ -42,6 +55,18 @@ def test_a_machine_of_shares_goes_back_by_the_source_machine_with_its_kernel():
     assert (found.backward.C, found.backward.gamma) == (3.0, 0.2)
     given = circular_validation(TGPLM(), X, bags, source=source, backward=SourceSVM(C=7.0))
     assert given.backward.C == 7.0
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [ProportionMatching(), CountLikelihoodClassifier(), MeanMap(), BagCSI(), PriorShift()],
+    ids=lambda m: type(m).__name__,
+)
+def test_machines_with_kernels_of_their_own_choice(machine):
+    X, bags, _, source = two_domains(gap=3.0)
+    found = circular_validation(machine, X, bags, source=source)
+    assert isinstance(found.backward, SourceSVM)
+    assert found.accuracy > 0.7
 
 
 @pytest.mark.parametrize("machine", [TSVM(), DASVM()], ids=lambda m: type(m).__name__)
@@ -138,5 +163,7 @@ def test_what_cannot_be_done_is_said():
         circular_validation(BagEM(), X, bags)
     with pytest.raises(ValueError, match="precomputed"):
         circular_validation(SourceSVM(kernel="precomputed"), X, bags, source=source)
+    with pytest.raises(ValueError, match="backward must be a classifier of bagshift"):
+        circular_validation(SourceSVM(), X, bags, source=source, backward=SVC())
     with pytest.raises(ValueError, match="grid is empty"):
         circular_search(SourceSVM(), X, bags, source=source, grid=[])

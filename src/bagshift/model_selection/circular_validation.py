@@ -35,7 +35,13 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from bagshift.bags import Bags
 from bagshift.domains import split_domains, stack_domains
-from bagshift.estimators._base import get_bag_tags, is_flipped, is_positive, last_step
+from bagshift.estimators._base import (
+    BagClassifier,
+    get_bag_tags,
+    is_flipped,
+    is_positive,
+    last_step,
+)
 from bagshift.estimators._exact_counts import expected_counts, label_top_counts
 from bagshift.estimators.source_svm import SourceSVM
 from bagshift.metrics import share_error
@@ -89,6 +95,9 @@ def circular_validation(
 ) -> CircularValidation:
     """Adapt a machine to the target and back, and measure its accuracy on the source.
 
+    On the way back, rows in bags have the labels that the share of their bag allows: as many of
+    each class, by their scores. Other rows have the labels predicted.
+
     Parameters
     ----------
     estimator : classifier
@@ -101,7 +110,8 @@ def circular_validation(
         Labelled source rows, if they are not in `X`.
     backward : classifier, default=None
         Machine of the way back, which is given no bags. None: the machine itself where it uses
-        no shares, else :class:`~bagshift.SourceSVM` with its kernel and cost of source rows.
+        no shares, else :class:`~bagshift.SourceSVM` with its cost of source rows and its kernel
+        (where that is not "auto").
 
     Returns
     -------
@@ -110,7 +120,8 @@ def circular_validation(
     Raises
     ------
     ValueError
-        When there is no source, or the kernel is precomputed, which cannot be turned round.
+        When there is no source, `backward` is no machine of this library, or the kernel is
+        precomputed, which cannot be turned round.
 
     See Also
     --------
@@ -137,13 +148,13 @@ def circular_validation(
     Examples
     --------
     >>> import numpy as np
+    >>> import bagshift.model_selection as selection
     >>> from bagshift import TSVM
-    >>> from bagshift.model_selection import circular_validation
     >>> rng = np.random.default_rng(0)
     >>> labels = np.arange(60) % 2
     >>> history = rng.normal(size=(60, 2)) + 4 * labels[:, None], labels
     >>> X = rng.normal(size=(60, 2)) + 4 * labels[:, None] + 0.5
-    >>> result = circular_validation(TSVM(), X, None, source=history)
+    >>> result = selection.circular_validation(TSVM(), X, None, source=history)
     >>> bool(result.accuracy > 0.95)
     True
     >>> result.forward.predict(X).shape
@@ -160,6 +171,7 @@ def circular_validation(
         )
     history, X_target, bags = split_domains(X, y)
     assert history is not None
+    back = _way_back(estimator, backward)
     there = clone(estimator)
     if get_bag_tags(estimator).uses_source:
         there.fit(X, y)
@@ -167,7 +179,6 @@ def circular_validation(
         there.fit(X_target, bags)
     scores = np.asarray(there.decision_function(X_target), dtype=np.float64)
     labels = _label_target(there, scores, bags)
-    back = _way_back(estimator, backward)
     error = None
     if bags.n_bags:
         flipped = is_flipped(there, bags)
@@ -226,6 +237,21 @@ def circular_search(
     See Also
     --------
     path_search : By the shares of held-out bags, which should be preferred where there are bags.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bagshift.model_selection as selection
+    >>> from bagshift import TSVM
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.arange(60) % 2
+    >>> history = rng.normal(size=(60, 2)) + 4 * labels[:, None], labels
+    >>> X = rng.normal(size=(60, 2)) + 4 * labels[:, None] + 0.5
+    >>> search = selection.circular_search(
+    ...     TSVM(), X, None, source=history, grid={"C_target": [0.01, 1.0]}
+    ... )
+    >>> [entry["params"] for entry in search.table]
+    [{'C_target': 0.01}, {'C_target': 1.0}]
     """
     settings = list(ParameterGrid(grid))
     if not settings:
@@ -283,12 +309,21 @@ def _label_target(machine: Any, scores: NDArray[np.float64], bags: Bags) -> NDAr
 def _way_back(estimator: Any, backward: Any) -> Any:
     """Return the machine of the way back, not fitted."""
     if backward is not None:
+        if not isinstance(last_step(backward), BagClassifier):
+            raise ValueError(
+                f"backward must be a classifier of bagshift, or a Pipeline that ends in one; got "
+                f"{type(backward).__name__}."
+            )
         return clone(backward)
     tags = get_bag_tags(estimator)
     if tags.uses_source and not tags.uses_bags:
         return clone(estimator)
     given = last_step(estimator).get_params(deep=False)
-    settings = {name: given[name] for name in _OF_KERNEL if name in given}
+    settings = {
+        name: given[name]
+        for name in _OF_KERNEL
+        if name in given and not (isinstance(given[name], str) and given[name] == "auto")
+    }
     machine = SourceSVM(C=given.get("C_source", given.get("C", 1.0)), **settings)
     if not isinstance(estimator, Pipeline):
         return machine
