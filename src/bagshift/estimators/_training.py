@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from bagshift.bags import Bags
 from bagshift.domains import split_domains
 from bagshift.estimators._base import validate_rows
+from bagshift.estimators._kernel_matrix import check_kernel_matrix
 from bagshift.estimators._scale import warn_if_scales_differ
 from bagshift.labels import (
     resolve_classes,
@@ -29,8 +30,6 @@ from bagshift.labels import (
 
 Floats = NDArray[np.float64]
 
-# Kernels computed in single precision are symmetric to this fraction of their largest entry.
-_ASYMMETRY = 1e-5
 _MAKE_BAGS = "give the bags of the rows as y: Bags.from_arrays(bag_ids, shares)"
 _IF_IDS = f"if these are bag ids, {_MAKE_BAGS}"
 
@@ -386,41 +385,6 @@ def labelled_signs(bags: Bags, classes: NDArray[Any]) -> Floats:
             f"{second!r}."
         )
     return signs_of(labels, classes)
-
-
-def check_kernel_matrix(X_source: Any, X_target: Any) -> None:
-    """Raise unless the rows given are those of one symmetric kernel matrix.
-
-    Parameters
-    ----------
-    X_source, X_target : matrix of shape (n_source, n), (n_target, n) or None
-        Rows of a precomputed kernel; columns in the same order, source rows first.
-
-    Raises
-    ------
-    ValueError
-        When there is not one column for each row, or the matrix is not symmetric, as when its
-        columns stand in another order than its rows.
-    """
-    parts = [X for X in (X_source, X_target) if X is not None]
-    n_rows = sum(X.shape[0] for X in parts)
-    n_columns = parts[0].shape[1]
-    if n_columns != n_rows:
-        raise ValueError(
-            f"A precomputed kernel needs one column for each of the {n_rows} training rows, "
-            f"source rows first; it has {n_columns} columns."
-        )
-    first = np.cumsum([0, *(X.shape[0] for X in parts)])
-    largest = max(abs(X).max() for X in parts)
-    for i, left in enumerate(parts):
-        for j, right in enumerate(parts[: i + 1]):
-            block = left[:, first[j] : first[j + 1]]
-            mirror = right[:, first[i] : first[i + 1]].T
-            if abs(block - mirror).max() > _ASYMMETRY * largest:
-                raise ValueError(
-                    "The precomputed kernel matrix is not symmetric; its columns must stand in "
-                    "the order of its rows, source rows first."
-                )
 
 
 def require_two_classes(data: TrainingData) -> None:

@@ -23,7 +23,8 @@ from bagshift.bags import Bags
 from bagshift.estimators._count_starts import inverse_calibration_start, source_start
 from bagshift.estimators._count_units import CountUnits, count_units
 from bagshift.estimators._feature_space import feature_space, standardize
-from bagshift.estimators._training import TrainingData, check_kernel_matrix
+from bagshift.estimators._kernel_matrix import check_kernel_matrix
+from bagshift.estimators._training import TrainingData
 from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
 from bagshift.kernels import require_memory
 from bagshift.model_selection._folds import BagFold, shuffled_folds
