@@ -212,7 +212,9 @@ def test_fewer_rows_than_clusters():
     with pytest.warns(BagWarning, match="one bag only"):
         machine = LLPKMeans().fit(X[:6], Bags.from_arrays(["a"] * 6, {"a": 1 / 6}))
     assert machine.n_clusters_ <= 6
-    assert LLPKMeans(50).fit(X[:12], bags[:12]).n_clusters_ == 12
+    assert LLPKMeans(12).fit(X[:12], bags[:12]).n_clusters_ == 12
+    with pytest.raises(ValueError, match="n_clusters=50 asks for more clusters than there are"):
+        LLPKMeans(50).fit(X[:12], bags[:12])
     assert LLPKMeans(3).fit(np.ones((12, 2)), bags[:12]).n_clusters_ == 1
 
 

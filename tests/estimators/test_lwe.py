@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -157,11 +158,12 @@ def test_undecided_rows_follow_their_cluster():
     target[wrong, 1] = 40.0  # the model is led astray there, the cluster is not left
     source = np.vstack([X, [[3.0, 60.0]] * 5])
     labels = np.concatenate([y, np.zeros(5, dtype=int)])
-    follows = LWE([("logistic", model)], delta=0.0).fit(X, None, source=(source, labels))
+    always = {"models": [("logistic", model)], "purity_limit": 0.5}
+    follows = LWE(delta=0.0, **always).fit(X, None, source=(source, labels))
     assert follows.is_weighted_
     rows = np.array([[3.0, 60.0]])
     assert follows.predict(rows) == 0
-    around = LWE([("logistic", model)], delta=0.5).fit(X, None, source=(source, labels))
+    around = LWE(delta=0.5, **always).fit(X, None, source=(source, labels))
     assert around.predict(rows) == 1
     np.testing.assert_allclose(
         around.predict_proba(rows),
@@ -176,6 +178,27 @@ def test_impure_source_gives_equal_weights():
     assert 0.5 <= machine.purity_ < 1
     plain = np.mean([model.predict_proba(X) for model in machine.models_.values()], axis=0)
     np.testing.assert_allclose(machine.predict_proba(X), plain, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_clusters_that_mix_the_classes_are_not_believed(seed):
+    """The default limit on purity: weights from such clusters did far worse than equal ones."""
+    X, y = make_classification(
+        1200, n_features=10, n_informative=5, flip_y=0.02, random_state=seed
+    )
+    X, y = X[:600], y[:600]
+    machine = LWE().fit(X[200:], None, source=(X[:200], y[:200]))
+    assert machine.purity_ < 0.75
+    assert not machine.is_weighted_
+    always = LWE(purity_limit=0.5).fit(X[200:], None, source=(X[:200], y[:200]))
+    assert machine.score(X[200:], y[200:]) > always.score(X[200:], y[200:]) + 0.1
+
+
+def test_pure_clusters_are_believed():
+    X, y = two_clusters()
+    machine = LWE().fit(X, None, source=(X, y))
+    assert machine.purity_ > 0.95
+    assert machine.is_weighted_
 
 
 @given(st.integers(1, 4), st.integers(1, 30))
@@ -390,6 +413,15 @@ def test_a_source_is_needed():
         LWE().fit(X, some)
     with pytest.raises(ValueError, match="put labelled target rows into source="):
         LWE().fit(X, some, source=source)
+
+
+def test_more_clusters_than_rows_are_refused():
+    X, bags, _, (X_source, y_source) = two_domains()
+    with pytest.raises(ValueError, match="n_clusters=73 asks for more clusters than there are"):
+        LWE(n_clusters=73).fit(X, bags, source=(np.vstack([X_source] * 2), np.tile(y_source, 2)))
+    with pytest.raises(ValueError, match="than there are source rows, 40; set n_clusters"):
+        LWE(n_clusters=41).fit(X, bags, source=(X_source, y_source))
+    assert LWE().fit(X[:1], None, source=(X_source, y_source)).predict(X[:1]).shape == (1,)
 
 
 def test_target_labels_of_one_class_are_refused():

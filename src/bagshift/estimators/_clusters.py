@@ -46,6 +46,26 @@ def cluster_centers(X: Any, n_clusters: int, *, n_init: int, random_state: Any) 
     return np.asarray(k_means.cluster_centers_[np.sort(first)])
 
 
+def require_rows_for_clusters(n_clusters: int, n_rows: int, name: str) -> None:
+    """Raise when more clusters are asked for than there are rows.
+
+    Parameters
+    ----------
+    n_clusters, n_rows : int
+    name : str
+        What the rows are, such as "target rows".
+
+    Raises
+    ------
+    ValueError
+    """
+    if n_clusters > n_rows:
+        raise ValueError(
+            f"n_clusters={n_clusters:,} asks for more clusters than there are {name}, "
+            f"{n_rows:,}; set n_clusters to far fewer."
+        )
+
+
 def canonical_order(X: Any) -> NDArray[np.intp]:
     """Return an order of the rows, from the middle outwards, that no permutation changes.
 

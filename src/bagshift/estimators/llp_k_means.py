@@ -41,7 +41,12 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 
 from bagshift.estimators._base import BagClassifier, BagTags
 from bagshift.estimators._cluster_labels import BagClusters, label_clusters
-from bagshift.estimators._clusters import cluster_centers, nearest, squared_distances
+from bagshift.estimators._clusters import (
+    cluster_centers,
+    nearest,
+    require_rows_for_clusters,
+    squared_distances,
+)
 from bagshift.estimators._feature_space import ColumnScale, column_scale, standardize
 from bagshift.estimators._training import TrainingData, read_training, require_two_classes
 from bagshift.exceptions import ReversedScoresWarning, warn_caller
@@ -84,8 +89,9 @@ class LLPKMeans(BagClassifier):
     Parameters
     ----------
     n_clusters : int or "auto", default="auto"
-        "auto" tries 2 to 20, but no more than half as many as there are bags and labelled rows,
-        and keeps the number of least fitness, the smallest of equals.
+        A number, no more than there are target rows. "auto" tries 2 to 20, but no more than half
+        as many as there are bags and labelled rows, and keeps the number of least fitness, the
+        smallest of equals.
     n_weightings : int, default=0
         How many times weights of the features are drawn at random, besides equal ones; each
         costs as much as the whole fit without.
@@ -260,7 +266,8 @@ class LLPKMeans(BagClassifier):
     def _numbers_to_try(self, n_rows: int, n_units: int) -> list[int]:
         """Return numbers of clusters, up to half that of bags and labelled rows."""
         if self.n_clusters != "auto":
-            return [min(int(self.n_clusters), n_rows)]
+            require_rows_for_clusters(self.n_clusters, n_rows, "target rows")
+            return [int(self.n_clusters)]
         fewest = min(FEWEST_CLUSTERS, n_rows)
         most = max(fewest, min(MOST_CLUSTERS, n_units // 2, n_rows - 1))
         return list(range(fewest, most + 1))

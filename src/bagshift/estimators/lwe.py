@@ -28,7 +28,7 @@ The steps:
 
 1. The models are trained on the source.
 2. The source is clustered. If its clusters are less pure in their labels than a limit, clusters
-   say nothing about labels: all weights are :math:`1/r`, and that is all.
+   say little about labels: all weights are :math:`1/r`, and that is all.
 3. The target is clustered.
 4. Rows whose mean :math:`s_i(x)` over the models reaches :math:`\delta` are decided as above.
 5. Each other row gets the mean of :math:`P(y \mid x')` over the decided rows of its cluster, or,
@@ -36,9 +36,11 @@ The steps:
 
 The method is that of [1]_, of which only the abstract was seen; the formulas are written down
 from memory of the literature. Whether :math:`V_i` is meant over all rows or inside the cluster,
-the threshold, the limit on purity and the number of clusters of the original are not certain. The
-original speaks of the target rows at hand only. To predict new rows is this library's extension:
-a new row is treated as a row of the target that lies in the nearest cluster and has its labels.
+the threshold, the limit on purity and the number of clusters of the original are not certain. Its
+limit may have been 0.5, which purity of two classes cannot miss; ours is 0.75, since weights from
+clusters that mix the classes did far worse than equal ones. The original speaks of the target rows
+at hand only. To predict new rows is this library's extension: a new row is treated as a row of the
+target that lies in the nearest cluster and has its labels.
 
 References
 ----------
@@ -56,17 +58,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.validation import has_fit_parameter
 
 from bagshift.estimators._base import BagClassifier, BagTags, SigmoidProbabilities
-from bagshift.estimators._calibrated_svm import CalibratedSVM
-from bagshift.estimators._clusters import cluster_centers, nearest, to_unit_length
+from bagshift.estimators._clusters import (
+    cluster_centers,
+    nearest,
+    require_rows_for_clusters,
+    to_unit_length,
+)
 from bagshift.estimators._feature_space import ColumnScale, column_scale, standardize
 from bagshift.estimators._in_bags import InBagPosteriors, logit_of_columns
 from bagshift.estimators._neighbourhoods import consistency, labels_of, purity
+from bagshift.estimators._source_models import named_models
 from bagshift.estimators._training import TrainingData, read_training, require_one_history
 
 Floats = NDArray[np.float64]
@@ -90,16 +95,17 @@ class LWE(SigmoidProbabilities, InBagPosteriors, BagClassifier):
         sparse rows without negative values (other sparse rows have none, nor have source rows
         that are all alike).
     n_clusters : int, default=2
-        Clusters of the target, and of the source where purity is looked at. The default is the
-        number of classes; up to 10 are worth a try.
+        Clusters of the target, and of the source where purity is looked at; no more than either
+        has rows. The default is the number of classes; up to 10 are worth a try.
     neighbourhood : {"global", "cluster"}, default="global"
         Whether rows of the same label under a model are counted everywhere or inside the cluster.
     delta : float, default=0.5
         Rows with a mean agreement :math:`\bar s(x)` below it follow the decided rows of their
         cluster. 0 decides every row by its weights.
-    purity_limit : float, default=0.5
-        Least purity of the source's clusters at which the weights are used. With two classes
-        purity is at least 0.5, so that the default always uses them.
+    purity_limit : float, default=0.75
+        Least purity of the source's clusters, `purity_`, at which the weights are used; below it
+        all models count alike. With two classes purity is at least 0.5, so that 0.5 or less
+        always uses the weights. The default is ours.
     clustering : {"k-means", "spherical"}, default="k-means"
         "spherical" compares directions: rows are brought to unit length first, as is usual for
         text.
@@ -188,7 +194,7 @@ class LWE(SigmoidProbabilities, InBagPosteriors, BagClassifier):
         n_clusters: int = 2,
         neighbourhood: str = "global",
         delta: float = 0.5,
-        purity_limit: float = 0.5,
+        purity_limit: float = 0.75,
         clustering: str = "k-means",
         standardize: Any = "auto",
         random_state: Any = 0,
@@ -237,6 +243,10 @@ class LWE(SigmoidProbabilities, InBagPosteriors, BagClassifier):
         given = read_training(self, X, y, source=source, sample_weight=sample_weight)
         scale = column_scale(given, self.standardize)
         data = _history_beside_target(standardize(given, scale))
+        # One for each class is no wish for many: a single target row then is a cluster.
+        if self.n_clusters > len(data.classes):
+            for X_domain, name in ((data.X_source, "source"), (data.X_target, "target")):
+                require_rows_for_clusters(self.n_clusters, X_domain.shape[0], f"{name} rows")
         self._begin(data, scale)
         self._train(data)
         self._look_at_source(data)
@@ -260,7 +270,7 @@ class LWE(SigmoidProbabilities, InBagPosteriors, BagClassifier):
         """Fit every model to the labels 0 and 1 of the source."""
         is_second = (data.source_signs > 0).astype(np.int64)
         self.models_ = {}
-        for name, model in _named(self.models, data):
+        for name, model in named_models(self.models, data):
             weight = {}
             if np.any(data.source_weight != 1.0):
                 if not has_fit_parameter(model, "sample_weight"):
@@ -388,49 +398,3 @@ def _history_beside_target(data: TrainingData) -> TrainingData:
         source_signs=signs[kept],
         source_weight=weight[kept],
     )
-
-
-def _named(models: list[tuple[str, Any]] | None, data: TrainingData) -> list[tuple[str, Any]]:
-    """Return names and models, after a look at whether they are such."""
-    if models is None:
-        return default_models(data.X_source, data.X_target)
-    if not models or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in models):
-        raise ValueError(
-            "models must be a list of pairs of a name and a classifier, such as "
-            '[("logistic", LogisticRegression())].'
-        )
-    names = [name for name, _ in models]
-    if len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"The names of models must be different strings; got {names!r}.")
-    for name, model in models:
-        if not hasattr(model, "fit") or not hasattr(model, "predict_proba"):
-            raise ValueError(
-                f"The model {name!r} has no predict_proba; calibrate it with "
-                "CalibratedClassifierCV, or take another one."
-            )
-    return models
-
-
-def default_models(X_source: Any, X_target: Any) -> list[tuple[str, Any]]:
-    """Return the models that are trained when none are given.
-
-    Parameters
-    ----------
-    X_source, X_target : matrix of shape (n_source, n_features), (n_target, n_features)
-
-    Returns
-    -------
-    list of (str, classifier)
-    """
-    models = [
-        ("logistic regression", LogisticRegression(tol=1e-6, max_iter=1000)),
-        ("linear SVM", CalibratedSVM(kernel="linear")),
-        ("RBF SVM", CalibratedSVM(kernel="rbf")),
-    ]
-    if not sparse.issparse(X_source):
-        # Rows that are all alike have no variance, which it divides by.
-        if np.any(np.ptp(X_source, axis=0) > 0):
-            models.append(("naive Bayes", GaussianNB()))
-    elif min(X_source.min(), X_target.min()) >= 0:
-        models.append(("naive Bayes", MultinomialNB()))
-    return models
