@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from bagshift import Bags, LaplaceNoise, TrSVM, get_bag_tags
+from bagshift import Bags, BagWarning, LaplaceNoise, TrSVM, get_bag_tags
 from conic import conic_machine
 from problems import two_domains
 
@@ -89,6 +89,22 @@ def test_pure_bags_are_labelled_rows(positive):
         )
         assert machine.n_target_labels_ == 18
         assert not machine.labels_guessed_
+
+
+@pytest.mark.parametrize("positive", [0, 1])
+def test_pure_bags_of_one_class_do_not_pull_the_boundary(positive):
+    X, ids, labels, source = pure_and_mixed()
+    # The one pure bag of the other class is said to be mixed.
+    shares = {k: np.mean(labels[ids == k] == positive) for k in np.unique(ids)}
+    shares[1] = 4 / 6 if shares[1] else 2 / 6
+    bags = Bags.from_arrays(ids, shares, positive=positive, negative=1 - positive)
+    machine = TrSVM(**KERNEL).fit(X, bags, source=source)
+    assert machine.labels_guessed_
+    without = TrSVM(**KERNEL).fit(X, None, source=source)
+    np.testing.assert_array_equal(machine.decision_function(X), without.decision_function(X))
+    pulled = TrSVM(target_labels="bags", **KERNEL).fit(X, bags, source=source)
+    assert not pulled.labels_guessed_
+    assert machine.score(X, labels) > pulled.score(X, labels)
 
 
 def test_weight_of_a_pure_bag_is_the_cost_of_its_rows():
@@ -218,8 +234,13 @@ def test_labels_of_one_class_are_not_enough():
     with pytest.raises(ValueError, match=r"both classes|hold one class"):
         TrSVM().fit(X, one_class)
     with pytest.raises(ValueError, match="labels of target rows are of one class; set"):
-        TrSVM(C_source=0.0).fit(X, one_class, source=source)
-    assert set(TrSVM(C_source=1.0).fit(X, one_class, source=source).predict(X)) == {0, 1}
+        TrSVM(C_source=0.0, target_labels="labelled").fit(X, one_class, source=source)
+    kept = TrSVM(target_labels="labelled").fit(X, one_class, source=source)
+    assert set(kept.predict(X)) == {0, 1}
+    with pytest.warns(BagWarning, match='one class, which target_labels="auto" passes over'):
+        guessed = TrSVM(**KERNEL).fit(X, one_class, source=source)
+    without = TrSVM(**KERNEL).fit(X, None, source=source)
+    np.testing.assert_array_equal(guessed.decision_function(X), without.decision_function(X))
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")

@@ -27,8 +27,8 @@ With :math:`\rho = 1` it is the ordinary machine on both domains with a cost for
 source row with all target rows, scaled to the mean one; otherwise it is one.
 
 The original needs a few labels of the target. Here these come from labelled rows and from bags of
-share 0 or 1, or else are guessed: the most confident labels of the source machine, then of the
-machine trained on them, until they stay.
+share 0 or 1, or else, as where these are of one class, are guessed: the most confident labels of
+the source machine, then of the machine trained on them, until they stay.
 
 References
 ----------
@@ -41,7 +41,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,10 +54,11 @@ from bagshift.estimators._coupled import (
     finite_gram,
     hinge_loss,
 )
-from bagshift.estimators._hidden_labels import every_row_a_unit
+from bagshift.estimators._target_labels import TargetLabels
 from bagshift.estimators._training import TrainingData
 from bagshift.estimators.source_svm import SourceSVM
 from bagshift.estimators.tgplm_plus import products
+from bagshift.exceptions import BagWarning, warn_caller
 from bagshift.kernels import Kernel, unit_cross
 from bagshift.solvers import CoupledProblem, CoupledResult, solve_coupled
 
@@ -86,62 +87,6 @@ class _LabelledResult(CoupledResult):
     settled: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class _TargetLabels(TrainingData):
-    """Training data with a unit for each target row that has a label, or may be given one.
-
-    Attributes
-    ----------
-    given : TrainingData
-        The data as they were read.
-    is_guessed : bool
-        Whether labels are to be guessed where ``labelled_signs`` are 0.
-    """
-
-    given: TrainingData
-    is_guessed: bool
-
-    @classmethod
-    def of(cls, given: TrainingData, rule: str) -> Self:
-        """Collect the labels by a rule, one of the values of ``target_labels``."""
-        every = every_row_a_unit(given)
-        if rule != "labelled":
-            every = with_pure_bags(every, given)
-        is_guessed = rule == "pseudo" or (rule == "auto" and not every.labelled_signs.any())
-        rows = np.flatnonzero(is_guessed | (every.labelled_signs != 0))
-        of_rows = {
-            "labelled_rows": rows,
-            "labelled_signs": every.labelled_signs[rows],
-            "labelled_weight": every.labelled_weight[rows],
-        }
-        return cls(**{**every.entries(), **of_rows}, given=given, is_guessed=is_guessed)
-
-
-def with_pure_bags(every: TrainingData, given: TrainingData) -> TrainingData:
-    """Return training data with the labels of rows in bags of share 0 or 1.
-
-    Parameters
-    ----------
-    every : TrainingData
-        One unit per target row.
-    given : TrainingData
-        The same with bags. A share that may be noisy or rounded says nothing for sure.
-
-    Returns
-    -------
-    TrainingData
-        The weight of a bag is that of each of its rows.
-    """
-    bags = given.bags
-    is_exact = np.array([law is None for law in bags.noise], dtype=bool)
-    sign_of_bag = is_exact * ((given.shares == 1.0) * 1.0 - (given.shares == 0.0) * 1.0)
-    rows = bags.rows_in_bags()
-    signs, weight = every.labelled_signs.copy(), every.labelled_weight.copy()
-    signs[rows] = sign_of_bag[bags.bag_index[rows]]
-    weight[rows] = bags.weights[bags.bag_index[rows]]
-    return replace(every, labelled_signs=signs, labelled_weight=weight)
-
-
 class TrSVM(CoupledMachine):
     r"""Support vector machine of target labels with a weaker demand on labelled history.
 
@@ -166,7 +111,9 @@ class TrSVM(CoupledMachine):
         Where labels of target rows come from. "labelled": rows labelled by
         :meth:`bagshift.Bags.with_labels`, the use of the original. "bags": those, and the rows of
         bags of share 0 or 1 without a noise law. "pseudo": those, and guesses for the other rows,
-        see `confident`. "auto" is "bags" where that gives any label, else "pseudo".
+        see `confident`. "auto" is "bags" where that gives labels of both classes; labels of one
+        class alone would pull the boundary to their side, so all rows are guessed then, as if
+        there were no labels.
     confident : float, default=0.1
         Part of the target rows of each predicted class, at least one, whose label is guessed:
         those with the largest scores. The first guesses are those of the support vector machine
@@ -207,7 +154,7 @@ class TrSVM(CoupledMachine):
     kernel_ : Kernel
         The kernel with its numbers filled in.
     labels_guessed_ : bool
-        Whether labels of target rows were guessed.
+        Whether labels of target rows were guessed; says what "auto" did.
     n_target_labels_ : int
         Number of target rows whose label was trained on.
     n_rounds_ : int
@@ -224,6 +171,12 @@ class TrSVM(CoupledMachine):
         Number of columns seen in ``fit``.
     feature_names_in_ : ndarray of str
         Their names, when X was a frame with string names.
+
+    Warns
+    -----
+    BagWarning
+        In ``fit``, when "auto" passes over rows labelled by :meth:`bagshift.Bags.with_labels`,
+        because all labels are of one class.
 
     See Also
     --------
@@ -300,14 +253,20 @@ class TrSVM(CoupledMachine):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _select(self, data: TrainingData) -> _TargetLabels:
+    def _select(self, data: TrainingData) -> TargetLabels:
         if not data.knows_both_classes:
             raise ValueError(
                 "TrSVM needs labelled history of both classes; give it as source=(X, y)."
             )
         if not data.n_source:
-            return _TargetLabels.of(data, "labelled")
-        chosen = _TargetLabels.of(data, self.target_labels)
+            return TargetLabels.of(data, "labelled")
+        chosen = TargetLabels.of(data, self.target_labels)
+        if chosen.passes_over_labels:
+            warn_caller(
+                'Labels of target rows are of one class, which target_labels="auto" passes over; '
+                'label rows of the other class too, or use target_labels="pseudo".',
+                BagWarning,
+            )
         if not len(chosen.labelled_rows):
             among = "labelled target rows" if self.target_labels == "labelled" else "pure bags"
             raise ValueError(
@@ -317,7 +276,7 @@ class TrSVM(CoupledMachine):
         if chosen.is_guessed and self.C_source == 0:
             raise ValueError(
                 "Guesses of target labels come from the source, which C_source=0 leaves out; set "
-                "a higher C_source or label target rows with Bags.with_labels."
+                "a higher C_source or label target rows of both classes with Bags.with_labels."
             )
         if self.C_source == 0 and not chosen.without_source().knows_both_classes:
             raise ValueError(
@@ -348,7 +307,7 @@ class TrSVM(CoupledMachine):
         result = self._solve_exactly(self._problem(data, gram))
         return _LabelledResult(**vars(result), signs=data.labelled_signs, n_rounds=1, settled=True)
 
-    def _train_on_guesses(self, data: _TargetLabels, gram: NDArray[Any]) -> _LabelledResult:
+    def _train_on_guesses(self, data: TargetLabels, gram: NDArray[Any]) -> _LabelledResult:
         """Guess labels and train by turns, from the labels of the source machine."""
         scores, dual, n_iter = self._scores_of_source(data, gram), None, 0
         signs = self._with_guesses(data.labelled_signs, scores)
@@ -365,7 +324,7 @@ class TrSVM(CoupledMachine):
         values = {**vars(result), "n_iter": n_iter}
         return _LabelledResult(**values, signs=signs, n_rounds=n_rounds, settled=settled)
 
-    def _scores_of_source(self, data: _TargetLabels, gram: NDArray[Any]) -> Floats:
+    def _scores_of_source(self, data: TargetLabels, gram: NDArray[Any]) -> Floats:
         n = data.n_source
         machine = SourceSVM(C=self.C_source)
         problem = machine._problem(data.given.source_as_labelled(), gram[:n, :n])
