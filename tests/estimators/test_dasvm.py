@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -328,6 +329,17 @@ def test_predictions_of_one_class_are_said():
         machine = DASVM(rows_per_side=20).fit(X, None, source=(X_source[:60], y_source[:60]))
     assert len(set(machine.predict(X))) == 1
     assert not machine.converged_
+
+
+def test_what_is_said_of_a_small_source_helps():
+    X, y = make_classification(600, n_features=10, n_informative=5, flip_y=0.02, random_state=0)
+    source, rows, labels = (X[:30], y[:30]), X[30:], y[30:]
+    with pytest.warns(ConvergenceWarning, match="set a higher C_target and C_source, take a lin"):
+        assert len(set(DASVM().fit(rows, None, source=source).predict(rows))) == 1
+    for settings in ({"C_target": 10.0, "C_source": 10.0}, {"kernel": "linear"}):
+        machine = DASVM(**settings).fit(rows, None, source=source)
+        assert machine.converged_
+        assert machine.score(rows, labels) > 0.7
 
 
 def test_what_it_cannot_learn_from_is_refused():
