@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from bagshift import TSVM, Bags, LaplaceNoise, SourceSVM, get_bag_tags, stack_domains
+from bagshift import TSVM, Bags, BagWarning, LaplaceNoise, SourceSVM, get_bag_tags, stack_domains
 from problems import two_domains
 
 KERNEL = {"kernel": "rbf", "gamma": 0.4, "tol": 1e-9}
@@ -157,7 +157,7 @@ def test_share_of_positives_is_that_of_the_source_or_of_the_bags():
     X, bags, labels, (X_source, y_source) = two_domains()
     few = np.concatenate([np.flatnonzero(y_source == 0), np.flatnonzero(y_source == 1)[:5]])
     source = X_source[few], y_source[few]
-    assert TSVM().fit(X, bags, source=source).n_positive_ == round(0.2 * len(X))
+    assert TSVM().fit(X, None, source=source).n_positive_ == round(0.2 * len(X))
     weighted = (X_source, y_source, np.where(y_source == 1, 3.0, 1.0))
     assert TSVM().fit(X, None, source=weighted).n_positive_ == round(0.75 * len(X))
     machine = TSVM(fraction="target").fit(X, bags, source=source)
@@ -166,6 +166,26 @@ def test_share_of_positives_is_that_of_the_source_or_of_the_bags():
     machine = TSVM(fraction="target").fit(X, other, source=source)
     assert machine.positive_class_ == 0
     assert machine.n_positive_ == np.sum(labels == 0)
+
+
+@pytest.mark.parametrize("positive", ["yes", "no"])
+def test_bags_of_another_share_than_the_source_are_said(positive):
+    X, bags, _, (X_source, y_source) = two_domains()
+    source = X_source, np.array(["no", "yes"])[y_source]
+    negative = {"yes": "no", "no": "yes"}[positive]
+    names = {"positive": positive, "negative": negative}
+    few = Bags.from_arrays(bags.bag_index, dict(enumerate(0.1 + 0.02 * np.arange(12))), **names)
+    with pytest.warns(BagWarning, match=r"rows, 0.50, but that of the bags is 0.21; set fraction"):
+        machine = TSVM(**KERNEL).fit(X, few, source=source)
+    without = TSVM(**KERNEL).fit(X, None, source=source)
+    np.testing.assert_array_equal(machine.decision_function(X), without.decision_function(X))
+    near = Bags.from_arrays(bags.bag_index, dict(enumerate(0.3 + 0.02 * np.arange(12))), **names)
+    for quiet, y in (
+        (TSVM(**KERNEL), near),
+        (TSVM(fraction="target", **KERNEL), few),
+        (TSVM(C_target=0.0, **KERNEL), few),
+    ):
+        quiet.fit(X, y, source=source)
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])

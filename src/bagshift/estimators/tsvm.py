@@ -45,17 +45,24 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from bagshift.estimators._base import BagTags
 from bagshift.estimators._coupled import CoupledMachine
-from bagshift.estimators._exact_counts import label_top_counts
 from bagshift.estimators._hidden_labels import every_row_a_unit
+from bagshift.estimators._label_switching import (
+    Rest,
+    label_highest,
+    pairs_to_exchange,
+    rising_costs,
+)
 from bagshift.estimators._retraining import TrainedMachine, Trainer, rough_copy
 from bagshift.estimators._training import TrainingData
+from bagshift.exceptions import BagWarning, warn_caller
 from bagshift.kernels import Kernel
 from bagshift.solvers import CoupledResult
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-_FIRST_COST = 1e-5
+# Shares of the source and of the bags that differ by more are not the same share by chance.
+_LARGEST_GAP = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,28 +112,6 @@ class _TransductiveData(TrainingData):
         """Number of these that are to be of ``classes[1]``: at least one of each class."""
         n_rows = self.n_unlabelled
         return min(max(round(self.share * n_rows), 1), max(n_rows - 1, 1))
-
-
-@dataclass(frozen=True, eq=False)
-class _Rest:
-    """Where switching at one pair of costs came to rest.
-
-    Attributes
-    ----------
-    machine : TrainedMachine
-        Trained on the last labels.
-    history : tuple of float
-        Objective after the first training and after every exchange.
-    n_swaps : int
-        Pairs of labels exchanged.
-    settled : bool
-        Whether no exchange was left.
-    """
-
-    machine: TrainedMachine
-    history: tuple[float, ...]
-    n_swaps: int
-    settled: bool
 
 
 class TSVM(CoupledMachine):
@@ -212,6 +197,12 @@ class TSVM(CoupledMachine):
     TGPLMPlus : Does so and lets the machine of the target differ from that of the source.
     SourceSVM : The machine that it begins with.
 
+    Warns
+    -----
+    BagWarning
+        In ``fit`` with ``fraction="source"``, when the overall share of the bags given is more
+        than 0.1 away from that of the labelled rows. The machine is the same with other bags.
+
     Notes
     -----
     The share of positives is taken as a fact. Where it differs between the domains,
@@ -282,12 +273,13 @@ class TSVM(CoupledMachine):
         if self.fraction == "source" or len(data.labelled_rows) == len(data.bags):
             signs = np.concatenate([data.source_signs, data.labelled_signs])
             weight = np.concatenate([data.source_weight, data.labelled_weight])
-            return _TransductiveData.of(data, float(np.average(signs > 0, weights=weight)))
+            share = float(np.average(signs > 0, weights=weight))
+            if data.bags.n_bags and self.C_target > 0:
+                _warn_if_shares_differ(share, _overall_share(data), data.is_flipped)
+            return _TransductiveData.of(data, share)
         if not data.bags.n_bags:
             raise ValueError('fraction="target" needs bags with shares; y holds none.')
-        # Not clipped before, so that noise of single shares evens out.
-        share = float(np.average(data.shares, weights=data.bags.rows_per_bag))
-        return _TransductiveData.of(data, min(max(share, 0.0), 1.0))
+        return _TransductiveData.of(data, _overall_share(data))
 
     def _solve(self, data: Any, gram: NDArray[Any]) -> _SwitchedResult:
         known = np.concatenate([data.source_signs, data.labelled_signs])
@@ -306,11 +298,11 @@ class TSVM(CoupledMachine):
             return trainer.train(signs, costs, after=after, exactly=exactly)
 
         machine = train(np.where(known == 0, 1.0, known), 0.0, 0.0, None)
-        rest, n_swaps = _Rest(machine, (machine.result.objective,), 0, True), 0
+        rest, n_swaps = Rest(machine, (machine.result.objective,), 0, True), 0
         if has_guesses and machine.result.converged:
             signs = known.copy()
-            signs[guessed] = _label_highest(machine.scores[guessed], data.n_second)
-            costs = _rising_costs(self.C_target, data.n_second, data.n_unlabelled)
+            signs[guessed] = label_highest(machine.scores[guessed], data.n_second)
+            costs = rising_costs(self.C_target, data.n_second, data.n_unlabelled)
             for negative, positive in costs:
                 step = partial(train, negative=negative, positive=positive)
                 rest = self._switch(step, signs, guessed, rest.machine)
@@ -328,12 +320,12 @@ class TSVM(CoupledMachine):
         signs: Floats,
         guessed: Rows,
         before: TrainedMachine,
-    ) -> _Rest:
+    ) -> Rest:
         """Exchange labels of pairs of rows, at one pair of costs, until no pair is left."""
         machine = train(signs, after=before)
         history, n_swaps, most, settled = [machine.result.objective], 0, self.max_swaps, False
         for _ in range(self.max_rounds if machine.result.converged else 0):
-            falling, rising = _pairs_to_exchange(machine, guessed)
+            falling, rising = pairs_to_exchange(machine, guessed)
             n_pairs = len(falling) if most is None else min(len(falling), most)
             settled = n_pairs == 0
             if settled:
@@ -351,7 +343,7 @@ class TSVM(CoupledMachine):
                 # Scores that differ by less than the solver's tolerance would swap for ever.
                 settled = attempt.result.converged
                 break
-        return _Rest(machine, tuple(history), n_swaps, settled)
+        return Rest(machine, tuple(history), n_swaps, settled)
 
     def _store(self, data: Any, kernel: Kernel, result: Any) -> None:
         super()._store(data, kernel, result)
@@ -378,42 +370,20 @@ class TSVM(CoupledMachine):
         )
 
 
-def _label_highest(scores: Floats, n_second: int) -> Floats:
-    """Label the highest scores +1, as many as wanted, and the others -1."""
-    one_group = np.zeros(len(scores), dtype=np.intp)
-    return label_top_counts(scores, one_group, np.array([n_second]))
+def _overall_share(data: TrainingData) -> float:
+    """Return the share of ``classes[1]`` among all rows in bags."""
+    # Not clipped before, so that noise of single shares evens out.
+    share = float(np.average(data.shares, weights=data.bags.rows_per_bag))
+    return min(max(share, 0.0), 1.0)
 
 
-def _rising_costs(last: float, n_second: int, n_rows: int) -> list[tuple[float, float]]:
-    """Return the costs of slack of rows guessed negative and positive, doubling up to the last."""
-    # In units of the last cost, so that doubling gets there however small that is.
-    parts = [(_FIRST_COST, min(_FIRST_COST * n_second / max(n_rows - n_second, 1), 1.0))]
-    while parts[-1] != (1.0, 1.0):
-        parts.append((min(2.0 * parts[-1][0], 1.0), min(2.0 * parts[-1][1], 1.0)))
-    return [(last * negative, last * positive) for negative, positive in parts]
-
-
-def _pairs_to_exchange(machine: TrainedMachine, guessed: Rows) -> tuple[Rows, Rows]:
-    """Return rows of either label that would lose together by keeping it, largest slacks first.
-
-    Parameters
-    ----------
-    machine : TrainedMachine
-    guessed : ndarray of shape (n_unlabelled,)
-        Rows whose label is a guess.
-
-    Returns
-    -------
-    falling, rising : ndarray of shape (n_pairs,)
-        Rows labelled +1 and rows labelled -1, each within its margin, with slacks that add up to
-        more than 2.
-    """
-    slack = np.maximum(0.0, 1.0 - machine.signs * machine.scores)[guessed]
-    by_slack = np.argsort(-slack, kind="stable")
-    by_slack = by_slack[slack[by_slack] > 0]
-    is_second = machine.signs[guessed[by_slack]] > 0
-    falling, rising = by_slack[is_second], by_slack[~is_second]
-    n = min(len(falling), len(rising))
-    falling, rising = falling[:n], rising[:n]
-    exceeds = slack[falling] + slack[rising] > 2.0
-    return guessed[falling[exceeds]], guessed[rising[exceeds]]
+def _warn_if_shares_differ(of_labelled: float, of_bags: float, is_flipped: bool) -> None:
+    if abs(of_labelled - of_bags) <= _LARGEST_GAP:
+        return
+    if is_flipped:
+        of_labelled, of_bags = 1.0 - of_labelled, 1.0 - of_bags
+    warn_caller(
+        f"TSVM gives the target the share of positives of the labelled rows, {of_labelled:.2f}, "
+        f'but that of the bags is {of_bags:.2f}; set fraction="target" to use it.',
+        BagWarning,
+    )
