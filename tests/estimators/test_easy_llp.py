@@ -105,6 +105,30 @@ def test_estimated_prior_keeps_the_number_of_positives():
         assert fitted.predict_proba(X)[:, 1].sum() == pytest.approx(labels.sum(), abs=1e-6)
 
 
+@pytest.mark.parametrize("correction", [None, "clip"])
+def test_prior_is_of_the_class_that_shares_are_of(correction):
+    X, bags, labels = random_bags()
+    shares = bags.positive_shares
+    for positive, of_positive in (("yes", shares), ("no", 1 - shares)):
+        names = {"positive": positive, "negative": {"yes": "no", "no": "yes"}[positive]}
+        named = Bags.from_arrays(bags.bag_index, dict(enumerate(of_positive)), **names)
+        estimated = machine(correction=correction).fit(X, named)
+        expected = labels.mean() if positive == "yes" else 1 - labels.mean()
+        assert estimated.positive_class_ == positive
+        assert estimated.prior_ == pytest.approx(expected, abs=0.05)
+        prior = 0.301 if positive == "yes" else 0.699
+        told = machine(prior=prior, correction=correction).fit(X, named)
+        assert told.prior_ == pytest.approx(prior)
+        wanted = machine(prior=0.301, correction=correction).fit(X, bags)
+        np.testing.assert_allclose(
+            told.decision_function(X), wanted.decision_function(X), atol=1e-6
+        )
+    if correction is None:
+        # As many as 0.7 of a bag are of this class, so that its targets lie above one.
+        with pytest.raises(BagError, match=r"prior=0\.05 the targets of the rows have the mean 9"):
+            machine(prior=0.05).fit(X, named)
+
+
 def test_declared_sizes_are_those_of_the_shares():
     X, bags, _ = random_bags()
     shares = dict(enumerate(bags.positive_shares))

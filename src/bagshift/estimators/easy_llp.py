@@ -80,8 +80,8 @@ class EasyLLP(LinearHead):
     C : float, default=1.0
         Factor on the log loss of each row, which is a sum.
     prior : float or None, default=None
-        Share :math:`\pi` of ``classes_[1]`` in the population that bags are drawn from; None
-        estimates it from the bags.
+        Share :math:`\pi` of the positive class, the one that shares are of, in the population
+        that bags are drawn from; None estimates it from the bags.
     correction : {None, "clip", "flood"}, default=None
         What is done about negative factors: nothing, targets in [0, 1], or a loss that is kept
         from falling below `flood_level`.
@@ -114,7 +114,7 @@ class EasyLLP(LinearHead):
     positive_class_ : label
         The class that shares are of.
     prior_ : float
-        The share :math:`\pi` that was used, of ``classes_[1]``.
+        The share :math:`\pi` that was used, of ``positive_class_``.
     effective_C_ : float
         The cost whose machine was taken; below `C` where flooding was at work.
     negative_share_ : float
@@ -225,18 +225,21 @@ class EasyLLP(LinearHead):
         self.random_state = random_state
 
     def _train(self, ready: Prepared) -> Trained:
-        rows = ready.rows
-        prior = estimated_prior(rows) if self.prior is None else float(self.prior)
+        rows, is_flipped = ready.rows, ready.data.is_flipped
+        # Targets are of classes[1], the prior of the user is of the positive class.
+        given = None if self.prior is None else of_positive(float(self.prior), is_flipped)
+        prior = estimated_prior(rows) if given is None else given
         by_bag = debiased_targets(rows.bags.shares, rows.declared_sizes, prior)
         mass = rows.weights * rows.bags.sizes
         facts: dict[str, Any] = {
-            "prior_": prior,
+            "prior_": of_positive(prior, is_flipped),
             "negative_share_": float(np.average((by_bag < 0.0) | (by_bag > 1.0), weights=mass)),
         }
         if self.correction == "clip":
             by_bag = clipped_targets(by_bag, mass, rows.overall_share)
         else:
-            _check_level(float(np.average(by_bag, weights=mass)), prior)
+            level = float(np.average(by_bag, weights=mass))
+            _check_level(of_positive(level, is_flipped), of_positive(prior, is_flipped))
         targets = rows.bags.spread(by_bag)
         result, cost = self._solve(ready.target_features, targets, rows.row_weights)
         return Trained(result, {**facts, "effective_C_": cost})
@@ -290,6 +293,11 @@ def debiased_targets(shares: Floats, sizes: Floats, prior: float) -> Floats:
     array([0.5, 1.5])
     """
     return np.asarray(sizes * (shares - prior) + prior)
+
+
+def of_positive(share: float, is_flipped: bool) -> float:
+    """Turn a share of ``classes[1]`` into one of the positive class, or back."""
+    return 1.0 - share if is_flipped else share
 
 
 def estimated_prior(rows: TargetRows) -> float:
