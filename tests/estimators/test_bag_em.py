@@ -14,6 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from bagshift import (
     BagEM,
@@ -153,7 +154,8 @@ def _posterior(chance, bags):
 @pytest.mark.parametrize("labels", ["counts", "posterior"])
 def test_bags_of_one_and_labelled_rows_train_the_classifier_alone(labels):
     X, _, y, _ = two_domains()
-    alone = LogisticRegression(tol=1e-6, max_iter=1000).fit(X, y)
+    logistic = LogisticRegression(tol=1e-6, max_iter=1000)
+    alone = make_pipeline(StandardScaler(), logistic).fit(X, y)
     ones = Bags.from_arrays(np.arange(len(X)), dict(enumerate(y.astype(float))))
     with pytest.warns(BagWarning, match="pure"):
         machine = BagEM(labels=labels).fit(X, ones)
@@ -281,6 +283,23 @@ class Contrary(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return (self.decision_function(X) > 0).astype(int)
+
+
+@pytest.mark.parametrize("start", ["majority", "source"])
+@pytest.mark.parametrize("gap", [1.0, 6.0])
+def test_classifiers_that_give_back_any_labels_are_said(start, gap):
+    X, bags, _, source = two_domains(gap=gap)
+    given = {"source": source} if start == "source" else {}
+    forest = RandomForestClassifier(20, bootstrap=False, random_state=0)
+    for classifier in (DecisionTreeClassifier(random_state=0), forest):
+        with pytest.warns(BagWarning, match=f"{type(classifier).__name__} gives back any labels"):
+            BagEM(classifier).fit(X, bags, **given)
+        small = clone(classifier).set_params(min_samples_leaf=10)
+        BagEM(small).fit(X, bags, **given)
+    # Labels that are plain to see settle as soon, and nothing is wrong.
+    for smooth in (None, SVC(), make_pipeline(StandardScaler(), GaussianNB())):
+        machine = BagEM(smooth).fit(X, bags, **given)
+    assert gap < 6.0 or machine.n_iter_ == (1 if start == "source" else 2)
 
 
 def test_labels_that_go_in_a_circle_are_said():

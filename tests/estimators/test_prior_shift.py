@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 from scipy.special import logit
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -23,6 +24,8 @@ from problems import two_domains
 
 # How often each of four values is seen in each class; the classes look alike in both domains.
 TABLE = np.array([[6, 3, 2, 1], [1, 2, 4, 5]])
+
+DEFAULT = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-6, max_iter=1000))
 
 
 def by_table(n_negative=5, n_positive=2):
@@ -52,7 +55,7 @@ def test_takes_the_overall_share_of_the_bags():
     X, bags, labels, source = two_domains()
     machine = PriorShift().fit(X, bags, source=source)
     assert machine.target_prior_ == pytest.approx(labels.mean())
-    before = LogisticRegression(tol=1e-6, max_iter=1000).fit(*source).predict_proba(X)
+    before = DEFAULT.fit(*source).predict_proba(X)
     after = before * [[(1 - labels.mean()) / 0.5, labels.mean() / 0.5]]
     after /= after.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(machine.predict_proba(X), after, atol=1e-8)
@@ -64,11 +67,12 @@ def test_takes_the_overall_share_of_the_bags():
 
 def test_without_a_shift_it_is_the_classifier():
     X, _, labels, source = two_domains()
-    plain = LogisticRegression(tol=1e-6, max_iter=1000).fit(*source)
-    machine = PriorShift(target_prior=0.5).fit(X, None, source=source)
+    logistic = LogisticRegression(tol=1e-6, max_iter=1000)
+    plain = clone(logistic).fit(*source)
+    machine = PriorShift(logistic, target_prior=0.5).fit(X, None, source=source)
     np.testing.assert_allclose(machine.decision_function(X), plain.decision_function(X))
     plain.fit(X, labels, sample_weight=np.arange(72) % 3)
-    machine = PriorShift().fit(X, labels, sample_weight=np.arange(72) % 3)
+    machine = PriorShift(logistic).fit(X, labels, sample_weight=np.arange(72) % 3)
     np.testing.assert_allclose(machine.decision_function(X), plain.decision_function(X), atol=1e-5)
     moved = PriorShift(target_prior=0.2).fit(X, labels)
     assert moved.shift_[0] == pytest.approx(logit(0.2) - logit(labels.mean()))

@@ -95,10 +95,26 @@ def get_bag_tags(estimator: Any) -> BagTags:
 
 
 def validate_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Check rows as scikit-learn does: dense or CSR, numbers of either precision, all finite."""
-    return validate_data(
-        estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
-    )
+    """Check rows as scikit-learn does: dense or CSR, numbers of either precision, all finite.
+
+    NaN passes where the tags say so; frames with names pass as they are where a machine hands
+    them on to a classifier inside.
+    """
+    is_named = reset or hasattr(estimator, "feature_names_in_")
+    if getattr(estimator, "_hands_frames_on", False) and hasattr(X, "columns") and is_named:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        if hasattr(estimator, "feature_names_in_"):
+            return X
+    return validate_data(estimator, X, reset=reset, **row_checks(estimator))
+
+
+def row_checks(estimator: Any) -> dict[str, Any]:
+    """Return what ``check_array`` is told about the rows that an estimator takes."""
+    return {
+        "accept_sparse": "csr",
+        "dtype": [np.float64, np.float32],
+        "ensure_all_finite": "allow-nan" if get_tags(estimator).input_tags.allow_nan else True,
+    }
 
 
 class BagClassifier(ClassifierMixin, BaseEstimator):
@@ -106,6 +122,9 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
 
     Subclasses implement ``fit`` and ``_scores`` and describe themselves in ``_bag_tags``.
     """
+
+    # Whether a classifier inside gets frames as they came, with text and names of columns.
+    _hands_frames_on = False
 
     @abstractmethod
     def _scores(self, X: Any) -> Floats:

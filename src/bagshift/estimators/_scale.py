@@ -45,6 +45,9 @@ def warn_if_scales_differ(X_source: Any, X_target: Any) -> None:
 def _scales_differ(X_source: Any, X_target: Any) -> bool:
     if min(X_source.shape[0], X_target.shape[0]) < 2:
         return False
+    X_source, X_target = (np.asarray(X) if _is_frame(X) else X for X in (X_source, X_target))
+    if not all(X.dtype.kind in "biuf" for X in (X_source, X_target)):
+        return False
     if sparse.issparse(X_source) or sparse.issparse(X_target):
         source, target = _typical_entry(X_source), _typical_entry(X_target)
         return source > 0 and target > 0 and _ratio(source, target) > _LARGEST_RATIO
@@ -60,6 +63,10 @@ def _scales_differ(X_source: Any, X_target: Any) -> bool:
     shift = shift / (spread_source + spread_target)
     ratio = np.maximum(spread_source / spread_target, spread_target / spread_source)
     return bool(np.median(ratio) > _LARGEST_RATIO or np.median(shift) > _LARGEST_SHIFT)
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns")
 
 
 def _typical_entry(X: Any) -> float:

@@ -13,17 +13,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length
 
 from bagshift.bags import Bags
 from bagshift.domains import split_domains
-from bagshift.estimators._base import validate_rows
+from bagshift.estimators._base import get_bag_tags, validate_rows
 from bagshift.estimators._kernel_matrix import check_kernel_matrix
 from bagshift.estimators._scale import warn_if_scales_differ
+from bagshift.estimators._source_argument import read_source
 from bagshift.labels import (
     resolve_classes,
-    to_label_array,
     warn_if_flipped,
     warn_uninformative,
 )
@@ -227,7 +228,11 @@ def _n_rows(X: Any) -> int:
 
 def _read_labels(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> TrainingData:
     """Plain labels: every row is a labelled target row."""
-    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+    if y is None:
+        raise ValueError(_no_target(estimator))
+    X = validate_rows(estimator, X, reset=True)
+    y = _check_y(y, estimator=estimator)
+    check_consistent_length(X, y)
     try:
         check_classification_targets(y)
     except ValueError as error:
@@ -248,7 +253,7 @@ def _read_labels(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None
     if _is_pairwise(estimator):
         check_kernel_matrix(None, X)
     order = kept if _is_pairwise(estimator) else None
-    X = X[kept][:, kept] if _is_pairwise(estimator) else X[kept]
+    X = X[kept][:, kept] if _is_pairwise(estimator) else _safe_indexing(X, kept)
     nothing = np.empty(0)
     return TrainingData(
         classes=classes,
@@ -280,7 +285,7 @@ def _read_domains(estimator: Any, X: Any, y: Bags, source: Any) -> TrainingData:
             X_source, X = X_source[:, order], X[:, order]
     else:
         bags = y
-        X_source, labels, weight = _read_source(estimator, source)
+        X_source, labels, weight = read_source(estimator, source, beside=X)
     if _is_pairwise(estimator):
         check_kernel_matrix(X_source, X)
     bags.check_whole()
@@ -317,44 +322,6 @@ def _split_stacked(X: Any, y: Bags) -> tuple[Any, Any, Bags]:
     if len(bags) == 0:
         raise ValueError("The stacked rows hold source rows only; target rows are needed too.")
     return source, X_target, bags
-
-
-def _read_source(estimator: Any, source: Any) -> tuple[Any, Any, Any]:
-    """Return (X, labels, weight) of the ``source`` argument, or three times None."""
-    if source is None:
-        return None, None, None
-    if not isinstance(source, tuple) or len(source) not in (2, 3):
-        raise ValueError(
-            "source must be a tuple (X, y) or (X, y, sample_weight) of labelled rows; got "
-            + (
-                f"{len(source)} items."
-                if isinstance(source, tuple)
-                else f"{type(source).__name__}."
-            )
-        )
-    if np.ndim(source[0]) == 1 and np.ndim(source[1]) == 2:
-        raise ValueError("source must be (X, y), rows first and labels second; got labels first.")
-    try:
-        X = validate_rows(estimator, source[0], reset=False)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"The rows of source= cannot be used. {error}") from error
-    if isinstance(source[1], Bags):
-        raise ValueError("The labels of the source are Bags; give one label per row.")
-    labels = Bags.for_source(source[1]).label_values
-    if len(labels) != X.shape[0]:
-        raise ValueError(
-            f"The source has {X.shape[0]} rows but {len(labels)} labels; give one label per row."
-        )
-    labels = to_label_array(labels)
-    weight = source[2] if len(source) == 3 else None
-    try:
-        weight = _check_sample_weight(weight, X, ensure_non_negative=True)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"The weights of source= must be {X.shape[0]:,} finite numbers that are not negative "
-            "and not all zero, one per source row."
-        ) from error
-    return X, labels, weight.astype(np.float64)
 
 
 def labelled_signs(bags: Bags, classes: NDArray[Any]) -> Floats:
@@ -404,6 +371,22 @@ def require_two_classes(data: TrainingData) -> None:
 
 def _one_class(label: Any) -> str:
     return f"The labels hold one class, {label!r}; two classes are needed to learn from."
+
+
+def _no_target(estimator: Any) -> str:
+    """Say what ``fit`` was to be given beside the rows; scikit-learn looks for the first words."""
+    tags = get_bag_tags(estimator)
+    needs = []
+    if tags.uses_bags:
+        needs.append("the bags of the rows as y, Bags.from_arrays(bag_ids, shares)")
+    if tags.uses_source:
+        needs.append("labelled history as source=(X, y)")
+    needs = needs or ["the labels of the rows as y"]
+    joined = (", and " if tags.needs_source else ", with or without ").join(needs)
+    return (
+        f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is "
+        f"None; give {joined}."
+    )
 
 
 def _is_pairwise(estimator: Any) -> bool:

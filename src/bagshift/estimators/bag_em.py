@@ -46,21 +46,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
     StrOptions,
     validate_parameter_constraints,
 )
-from sklearn.utils.validation import has_fit_parameter
 
 from bagshift.estimators._any_classifier import (
     given_or_default,
     log_odds_of,
+    name_of,
     ranks_of,
     require_classifier,
+    set_input_tags,
     trained,
+    weight_parameters,
 )
 from bagshift.estimators._base import (
     BagClassifier,
@@ -75,7 +77,7 @@ from bagshift.estimators._label_guesses import (
 )
 from bagshift.estimators._optional_probabilities import OptionalProbabilities
 from bagshift.estimators._training import TrainingData, read_training, require_two_classes
-from bagshift.exceptions import plural, warn_caller
+from bagshift.exceptions import BagWarning, plural, warn_caller
 
 Floats = NDArray[np.float64]
 
@@ -88,8 +90,12 @@ class BagEM(OptionalProbabilities, BagClassifier):
     Parameters
     ----------
     estimator : classifier or None, default=None
-        A scikit-learn classifier with ``decision_function`` or ``predict_proba``; None is
-        logistic regression. Scaling belongs into it, in a Pipeline.
+        A scikit-learn classifier with ``decision_function`` or ``predict_proba``, or a Pipeline
+        that ends in one; scaling belongs into it. None standardises the columns and takes
+        logistic regression. It gets frames with named columns as they came, and other rows as a
+        matrix of numbers; NaN is handed on where the classifier takes it, and to a Pipeline. A
+        search over ``estimator__C`` and the like needs an estimator here, not None. Weights go to
+        the last step of a Pipeline and to a StandardScaler in it.
     labels : {"counts", "posterior"}, default="counts"
         "counts" labels the rows with the highest scores of every bag as positive, as many as its
         share says. "posterior" trains on both labels of every row, weighted by their probability
@@ -137,8 +143,13 @@ class BagEM(OptionalProbabilities, BagClassifier):
     -----
     What is found depends on the first labels. Rows in no bag and without a label are not used.
     ``decision_function`` is the log odds where the classifier has probabilities, else its own.
-    A classifier that repeats its training labels, such as a deep tree, settles at once and learns
-    little.
+    A classifier that repeats its training labels settles at once, and nothing is learned but the
+    start: deep trees, forests of them, and boosting do this with ``labels="counts"``. Give them
+    large leaves (``min_samples_leaf``), or take a smoother classifier; a BagWarning says it.
+
+    A model file holds classifiers of bagshift's own list only (logistic regression, naive Bayes,
+    and Pipelines of these with scalers and imputers): :func:`bagshift.persistence.save_model`
+    refuses a machine with any other inside.
 
     References
     ----------
@@ -158,6 +169,8 @@ class BagEM(OptionalProbabilities, BagClassifier):
     >>> bool(machine.score(X, labels.astype(int)) > 0.9)
     True
     """
+
+    _hands_frames_on = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
@@ -214,6 +227,9 @@ class BagEM(OptionalProbabilities, BagClassifier):
         -----
         ConvergenceWarning
             When the labels did not settle.
+        BagWarning
+            When the classifier gives back any labels that it is trained on, so that the first
+            guess stood.
         """
         validate_parameter_constraints(
             self._parameter_constraints, self.get_params(deep=False), type(self).__name__
@@ -230,14 +246,10 @@ class BagEM(OptionalProbabilities, BagClassifier):
 
     # Training -----------------------------------------------------------------------------
 
-    def _classifier(self) -> Any:
-        """Return the classifier that is to be trained."""
-        return given_or_default(self.estimator)
-
     def _check(self, data: TrainingData) -> None:
         """Refuse a classifier that cannot do what is asked, and data that say too little."""
-        classifier = self._classifier()
-        name = type(classifier).__name__
+        classifier = given_or_default(self.estimator)
+        name = name_of(classifier)
         require_classifier(classifier)
         scores = hasattr(classifier, "decision_function") or hasattr(classifier, "predict_proba")
         if not scores:
@@ -247,7 +259,7 @@ class BagEM(OptionalProbabilities, BagClassifier):
             )
         if self.labels == "posterior":
             lacks = [] if hasattr(classifier, "predict_proba") else ["predict_proba"]
-            lacks += [] if has_fit_parameter(classifier, "sample_weight") else ["sample_weight"]
+            lacks += [] if weight_parameters(classifier) else ["sample_weight"]
             if lacks:
                 raise ValueError(
                     f'labels="posterior" needs {" and ".join(lacks)}, which {name} does not have; '
@@ -266,7 +278,7 @@ class BagEM(OptionalProbabilities, BagClassifier):
     def _alternate(self, data: TrainingData) -> None:
         """Train and guess by turns, from the first labels on."""
         guesses = (PosteriorLabels if self.labels == "posterior" else CountLabels).of(data)
-        rows = data.X_target[guesses.rows]
+        rows = _safe_indexing(data.X_target, guesses.rows)
         labels = self._first_labels(data, guesses)
         score = log_odds_of if self.labels == "posterior" else ranks_of
         threshold = self.tol if self.labels == "posterior" else 0.0
@@ -290,6 +302,8 @@ class BagEM(OptionalProbabilities, BagClassifier):
             self.log_likelihoods_ = np.array(likelihoods)
         if not self.converged_:
             self._complain(is_circle)
+        elif self.start_ and self.labels == "counts":
+            self._look_for_learning(rows, labels, guesses)
 
     def _first_labels(self, data: TrainingData, guesses: CountLabels | PosteriorLabels) -> Floats:
         """Return the labels to begin from; NaN for rows to be left out of the first training."""
@@ -304,7 +318,7 @@ class BagEM(OptionalProbabilities, BagClassifier):
         X_source = _as_kind_of(data.X_target, data.X_source)
         machine = self._trained(X_source, is_second, data.source_weight)
         score = log_odds_of if self.labels == "posterior" else ranks_of
-        rows = data.X_target[guesses.rows]
+        rows = _safe_indexing(data.X_target, guesses.rows)
         return guesses.guess(score(machine, rows), np.full(rows.shape[0], 0.5))[0]
 
     def _trained(self, X: Any, labels: Floats, weight: Floats) -> Any:
@@ -319,7 +333,26 @@ class BagEM(OptionalProbabilities, BagClassifier):
             rows, is_second, weight = rows[order], is_second[order], weight[order]
         if not 0 < is_second.sum() < len(rows):
             raise ValueError(ONE_CLASS)
-        return trained(self._classifier(), X[rows], is_second, weight)
+        classifier = given_or_default(self.estimator, sparse=sparse.issparse(X))
+        return trained(classifier, _safe_indexing(X, rows), is_second, weight)
+
+    def _look_for_learning(self, rows: Any, labels: Floats, guesses: Any) -> None:
+        """Warn when labels settled at once and would have, whatever they were."""
+        # The labels of majorities are no labels by counts yet.
+        if self.n_iter_ > (2 if self.start_ == "majority" else 1):
+            return
+        others = guesses.guess(np.random.default_rng(0).random(len(labels)), labels)[0]
+        if np.array_equal(others, labels):
+            return
+        machine = self._trained(rows, others, guesses.weight)
+        if guesses.change(guesses.guess(ranks_of(machine, rows), others)[0], others):
+            return
+        warn_caller(
+            f"{name_of(machine)} gives back any labels that it is trained on, so that those of "
+            "rows in bags stayed as first guessed; take a classifier with more regularisation, "
+            "such as trees with larger leaves (min_samples_leaf).",
+            BagWarning,
+        )
 
     def _complain(self, is_circle: bool) -> None:
         """Warn that the labels did not settle."""
@@ -340,7 +373,8 @@ class BagEM(OptionalProbabilities, BagClassifier):
         return (log_odds_of if has_probabilities else ranks_of)(self.estimator_, X)
 
     def _has_probabilities(self) -> bool:
-        return hasattr(getattr(self, "estimator_", self._classifier()), "predict_proba")
+        inside = getattr(self, "estimator_", given_or_default(self.estimator))
+        return hasattr(inside, "predict_proba")
 
     def _machines_inside(self) -> list[Any]:
         return [self.estimator_]
@@ -350,7 +384,7 @@ class BagEM(OptionalProbabilities, BagClassifier):
 
     def __sklearn_tags__(self) -> ClassifierTags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = get_tags(self._classifier()).input_tags.sparse
+        set_input_tags(tags.input_tags, self.estimator)
         return tags
 
 

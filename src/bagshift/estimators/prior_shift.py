@@ -28,8 +28,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from scipy.special import expit, logit
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
@@ -41,7 +42,9 @@ from bagshift.calibration import clip_levels, clip_shares
 from bagshift.estimators._any_classifier import (
     given_or_default,
     log_odds_of,
+    name_of,
     require_classifier,
+    set_input_tags,
     trained,
 )
 from bagshift.estimators._base import (
@@ -70,9 +73,13 @@ class PriorShift(SigmoidProbabilities, InBagPosteriors, BagClassifier):
     Parameters
     ----------
     estimator : classifier or None, default=None
-        A scikit-learn classifier with ``predict_proba``; None is logistic regression. Its
+        A scikit-learn classifier with ``predict_proba``, or a Pipeline that ends in one; scaling
+        belongs into it. None standardises the columns and takes logistic regression. Its
         probabilities are taken at their word: calibrate it first where they are not calibrated.
-        Scaling belongs into it, in a Pipeline.
+        It gets frames with named columns as they came, and other rows as a matrix of numbers; NaN
+        is handed on where the classifier takes it, and to a Pipeline. A search over
+        ``estimator__C`` and the like needs an estimator here, not None. Weights go to the last
+        step of a Pipeline and to a StandardScaler in it.
     target_prior : float or None, default=None
         Share of the positive class in the target, strictly between 0 and 1; None takes the
         overall share of the bags.
@@ -139,6 +146,8 @@ class PriorShift(SigmoidProbabilities, InBagPosteriors, BagClassifier):
     True
     """
 
+    _hands_frames_on = True
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "target_prior": [Interval(Real, 0.0, 1.0, closed="neither"), None],
@@ -194,8 +203,8 @@ class PriorShift(SigmoidProbabilities, InBagPosteriors, BagClassifier):
         self.classes_ = data.classes
         self.positive_class_ = data.positive
         self.estimator_ = trained(
-            given_or_default(self.estimator),
-            rows.X_target[rows.labelled_rows],
+            given_or_default(self.estimator, sparse=sparse.issparse(rows.X_target)),
+            _safe_indexing(rows.X_target, rows.labelled_rows),
             (rows.labelled_signs > 0).astype(np.intp),
             rows.labelled_weight,
         )
@@ -211,7 +220,7 @@ class PriorShift(SigmoidProbabilities, InBagPosteriors, BagClassifier):
         require_classifier(classifier)
         if not hasattr(classifier, "predict_proba"):
             raise ValueError(
-                f"{type(classifier).__name__} has no predict_proba, and a prior corrects "
+                f"{name_of(classifier)} has no predict_proba, and a prior corrects "
                 "probabilities; take another classifier, or put this one into "
                 "CalibratedClassifierCV."
             )
@@ -310,5 +319,5 @@ class PriorShift(SigmoidProbabilities, InBagPosteriors, BagClassifier):
 
     def __sklearn_tags__(self) -> ClassifierTags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = get_tags(given_or_default(self.estimator)).input_tags.sparse
+        set_input_tags(tags.input_tags, self.estimator)
         return tags
