@@ -49,12 +49,26 @@ def class_means(X, bags, D):
     return np.linalg.solve(mixture.T @ D @ mixture, mixture.T @ D @ means)
 
 
+def drifting_bags(n_bags=20, bag_size=25):
+    """Return (X, bags, labels): from bag to bag all rows move on, and the share rises."""
+    rng = np.random.default_rng(0)
+    ids = np.repeat(np.arange(n_bags), bag_size)
+    place = np.linspace(-1.0, 1.0, n_bags)
+    chance = 1 / (1 + np.exp(-2 * place - rng.normal(size=n_bags)))
+    labels = (rng.random(len(ids)) < chance[ids]).astype(int)
+    X = rng.normal(size=(len(ids), 3)) + np.outer(place[ids], [3.0, -2.0, 0.0])
+    X[:, 1] += 1.4 * (2 * labels - 1)
+    counts = {k: int(labels[ids == k].sum()) for k in range(n_bags)}
+    return X, Bags.from_arrays(ids, counts=counts), labels
+
+
 def smooth_class_means(X, bags, D, smoothing, bandwidth):
     """Return the class means of every bag by the plain formula, and their averages."""
     share, means = bags.positive_shares, mean_matrix(bags) @ X
     far = np.linalg.norm(means[:, None] - means[None], axis=2)
     similarity = np.exp(-far / bandwidth) * (1 - np.eye(len(means)))
     L = np.diag(similarity.sum(axis=1)) - similarity
+    L /= similarity.sum(axis=1).mean()
     mixture = np.hstack([np.diag(1 - share), np.diag(share)])
     nothing = np.zeros_like(L)
     matrix = mixture.T @ D @ mixture + smoothing * np.block([[L, nothing], [nothing, L]])
@@ -135,10 +149,30 @@ def test_much_smoothing_tends_to_the_mean_map(kernel):
             LaplacianMeanMap(smoothing=smoothing, **kernel).fit(X, bags).decision_function(X)
             - expected
         ).max()
-        for smoothing in (1e2, 1e4, 1e6)
+        for smoothing in (1e3, 1e5, 1e7)
     ]
     assert distance[2] < 1e-5
     assert distance[0] > 30 * distance[1] > 900 * distance[2]
+
+
+@pytest.mark.parametrize("times", [1, 5])
+def test_smoothing_means_the_same_for_any_number_of_bags(times):
+    """Class means of bags that drift, once or several times over."""
+    X, bags, labels = drifting_bags()
+    ids = np.concatenate([bags.bag_index + 20 * i for i in range(times)])
+    shares = dict(enumerate(np.tile(bags.positive_shares, times)))
+    X, labels = np.tile(X, (times, 1)), np.tile(labels, times)
+    many = Bags.from_arrays(ids, shares)
+    by_default = LaplacianMeanMap(kernel="linear").fit(X, many)
+    plain = MeanMap(kernel="linear").fit(X, many)
+    gap = by_default.class_means_ - plain.class_means_
+    once = LaplacianMeanMap(kernel="linear").fit(*drifting_bags()[:2])
+    # Twins of a bag are nearer to it than other bags.
+    np.testing.assert_allclose(
+        by_default.class_means_, once.class_means_, atol=0.1 * np.abs(gap).max()
+    )
+    assert np.abs(gap).max() > 0.2
+    assert by_default.score(X, labels) > plain.score(X, labels) + 0.01
 
 
 def test_little_smoothing_tends_to_the_smoothest_means_that_fit_every_bag():

@@ -48,7 +48,7 @@ def laplacian_weights(
     weights : ndarray of shape (n_bags,)
         Of the bags, of mean one.
     smoothing : float
-        Weight of differences between bags.
+        Weight of differences between bags, in units of the weight of the average bag.
     bandwidth : float or "median"
         Distance at which the similarity of bags falls to 1/e.
 
@@ -89,7 +89,12 @@ def _groups(rows: TargetRows, weights: Floats) -> tuple[NDArray[np.intp], Floats
 
 
 def _graph_laplacian(similarity: Floats) -> Floats:
-    return np.diag(similarity.sum(axis=1)) - similarity
+    """Return the Laplacian of the graph with weights that for the average bag sum to one."""
+    degree = similarity.sum(axis=1)
+    average = float(degree.mean())
+    if average == 0.0:
+        return np.zeros_like(similarity)
+    return np.asarray((np.diag(degree) - similarity) / average)
 
 
 def _similarity(means: Any, bandwidth: float | str) -> Floats:

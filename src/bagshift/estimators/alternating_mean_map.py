@@ -59,8 +59,9 @@ class AlternatingMeanMap(MeanMapMachine):
     variant : {"min", "max"}, default="min"
         Which rows of a bag are taken as positive: those of the highest scores, or those of the
         lowest.
-    smoothing : float, default=10.0
-        Weight of the differences of class means between bags, of the start "laplacian".
+    smoothing : float, default=1.0
+        Weight of the differences of class means between bags, of the start "laplacian", in units
+        of the weight of the average bag.
     bandwidth : float or "median", default="median"
         Distance of bag means at which their similarity falls to 1/e, of the start "laplacian".
     kernel : {"auto", "linear", "rbf", "poly", "precomputed"} or callable, default="auto"
@@ -175,7 +176,7 @@ class AlternatingMeanMap(MeanMapMachine):
         *,
         start: str = "laplacian",
         variant: str = "min",
-        smoothing: float = 10.0,
+        smoothing: float = 1.0,
         bandwidth: Any = "median",
         kernel: Any = "auto",
         gamma: Any = "scale",
