@@ -94,6 +94,10 @@ class SourceSVM(CoupledMachine):
     -----
     Scores of a hinge loss are no logits; the machine offers no probabilities.
 
+    Columns are taken as they are, and one of large values outweighs the others: scale them first,
+    both domains together, by :func:`bagshift.stack_domains` and a Pipeline. What is compared with
+    this floor must be on columns of the same scale; many methods standardise theirs.
+
     Examples
     --------
     >>> import numpy as np
