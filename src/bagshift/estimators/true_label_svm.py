@@ -91,6 +91,10 @@ class TrueLabelSVM(CoupledMachine):
     shares and a source are refused. Its tag ``needs_target_labels`` keeps it out of comparisons
     in which every method is given shares.
 
+    Columns are taken as they are, and one of large values outweighs the others: scale them first,
+    as in a Pipeline with StandardScaler. What is compared with this ceiling must be on columns of
+    the same scale; many methods standardise theirs.
+
     Examples
     --------
     >>> import numpy as np
