@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bagshift.estimators._exact_counts import expected_counts, label_top_counts
-from bagshift.estimators._laplacian import LAPLACIAN_CONSTRAINTS, laplacian_weights
 from bagshift.estimators._linear_head import Prepared, Trained
 from bagshift.estimators._mean_maps import MeanMapMachine, least_squares_weights
+from bagshift.estimators._smooth_class_means import LAPLACIAN_CONSTRAINTS, laplacian_weights
 from bagshift.exceptions import plural
 from bagshift.solvers.linear_heads import HeadResult
 

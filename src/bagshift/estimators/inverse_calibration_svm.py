@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from bagshift.estimators._base import BagTags, SigmoidProbabilities
-from bagshift.estimators._calibrated import CALIBRATION_CONSTRAINTS, bag_loss
 from bagshift.estimators._coupled import CoupledMachine, coupled_problem, hinge_loss
 from bagshift.estimators._in_bags import InBagPosteriors
+from bagshift.estimators._inverse_calibrated_loss import CALIBRATION_CONSTRAINTS, bag_loss
 from bagshift.estimators._training import TrainingData
 from bagshift.solvers import CoupledProblem
 

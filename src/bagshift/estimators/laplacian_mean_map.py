@@ -45,9 +45,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bagshift.estimators._laplacian import LAPLACIAN_CONSTRAINTS, laplacian_weights
 from bagshift.estimators._linear_head import Prepared
 from bagshift.estimators._mean_maps import MeanMapMachine
+from bagshift.estimators._smooth_class_means import LAPLACIAN_CONSTRAINTS, laplacian_weights
 
 Floats = NDArray[np.float64]
 
