@@ -95,12 +95,14 @@ def resolve_classes(source_labels: ArrayLike | None, bags: Bags | None) -> NDArr
     return _order(labels, bags, "the source labels")
 
 
-def warn_uninformative(bags: Bags) -> None:
+def warn_uninformative(bags: Bags, from_where: str = "the source or from labelled rows") -> None:
     """Warn when the bags say little, and say what can still be learned.
 
     Parameters
     ----------
     bags : Bags
+    from_where : str
+        Where labels may come from instead; empty for nowhere.
 
     Warns
     -----
@@ -109,9 +111,10 @@ def warn_uninformative(bags: Bags) -> None:
         what they say.
     """
     shares = bags.positive_shares
-    level_only = (
-        "it sets the overall level only, so who is positive must come from the source or from "
-        "labelled rows"
+    level_only = "it sets the overall level only, so " + (
+        f"who is positive must come from {from_where}"
+        if from_where
+        else "nothing says who is positive"
     )
     if bags.n_bags == 1:
         message = f"there is one bag only, {name_some(bags.ids)}: {level_only}."

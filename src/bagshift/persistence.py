@@ -214,6 +214,8 @@ def load_model(path: str | Path) -> SavedModel:
     Returns
     -------
     SavedModel
+        The classifier is its ``model``, as in ``load_model(path).model.predict(X)``; beside it
+        are the manifest and the fingerprints of the rows it was fitted on.
 
     Raises
     ------
@@ -221,6 +223,18 @@ def load_model(path: str | Path) -> SavedModel:
         When the file is missing, damaged, not a model file, unpacks to more than a model does,
         or names a type we do not write: nothing of it has been built then. Or when the model in
         it could not predict, or is not what its manifest says.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from bagshift import SourceSVM
+    >>> from bagshift.persistence import load_model, save_model
+    >>> machine = SourceSVM(kernel="linear").fit([[0.0], [1.0]], [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(machine, f"{folder}/model.skops")
+    ...     loaded = load_model(f"{folder}/model.skops")
+    >>> loaded.model.predict([[2.0]])
+    array([1])
     """
     path = Path(path)
     data = _read(path)

@@ -46,7 +46,7 @@ def test_what_it_cannot_use_is_refused():
     some = Bags.unlabelled(len(X)).with_labels([None, *labels[1:]])
     with pytest.raises(ValueError, match="and 1 of 72 rows have none"):
         TrueLabelSVM().fit(X, some)
-    with pytest.raises(ValueError, match="Plain labels together with source="):
+    with pytest.raises(ValueError, match="makes no use of a source; leave source= out"):
         TrueLabelSVM().fit(X, labels, source=source)
 
 

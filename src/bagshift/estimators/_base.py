@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,8 @@ from bagshift.labels import explain_themselves
 from bagshift.metrics import share_error
 
 Floats = NDArray[np.float64]
+
+_OF_PROBABILITIES = ("predict_proba", "predict_proba_in_bags", "predict_in_bags")
 
 
 @dataclass(slots=True)
@@ -142,6 +144,14 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
         """Return fitted classifiers that predictions need."""
         return []
 
+    if not TYPE_CHECKING:  # where a checker would take every attribute for one that exists
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what to do where there are no probabilities."""
+            if name in _OF_PROBABILITIES:
+                raise AttributeError(_no_probabilities(self, name))
+            return object.__getattribute__(self, name)
+
     def decision_function(self, X: Any) -> Floats:
         """Return the score of every row; positive values mean ``classes_[1]``.
 
@@ -237,6 +247,16 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
         own.classifier_tags.multi_class = False
         own.input_tags.sparse = True
         return own
+
+
+def _no_probabilities(machine: BagClassifier, name: str) -> str:
+    if hasattr(machine, "probability"):
+        return f"{type(machine).__name__} has {name} with probability=True only."
+    return (
+        f"{type(machine).__name__} has no {name}, for its scores are no log odds; fit a "
+        "SigmoidCalibrator to its scores of labelled rows, or take a machine with probabilities, "
+        "such as TGPLM or PriorShift."
+    )
 
 
 def is_flipped(estimator: Any, bags: Bags) -> bool:

@@ -95,7 +95,6 @@ class LinearHead(LogisticMachine):
             Bags of the rows; plain labels make it logistic regression.
         source : tuple, optional
             ``(X, y)`` or ``(X, y, sample_weight)``: labelled history with the same columns.
-            Machines that learn from bags alone refuse it.
         sample_weight : array-like of shape (n_rows,), optional
             Factors on the loss of each row, with plain labels only.
 

@@ -27,10 +27,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bagshift.estimators._base import BagTags
@@ -71,6 +71,43 @@ class MeanMapMachine(LinearHead):
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "bag_weight": [StrOptions({"equal", "size"})],
     }
+
+    def fit(
+        self, X: Any, y: Any, *, source: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Estimate the class means, and train the machine.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_features)
+            Rows in bags, dense or CSR.
+        y : Bags or array-like of shape (n_rows,)
+            Bags of the rows; plain labels make it logistic regression.
+        source : None
+            Refused: this machine learns from bags alone.
+        sample_weight : array-like of shape (n_rows,), optional
+            Factors on the loss of each row, with plain labels only.
+
+        Returns
+        -------
+        self
+            The fitted machine.
+
+        Raises
+        ------
+        BagError
+            When a bag was cut, or all shares are equal.
+        KernelMemoryError
+            When the features of the kernel would not fit into memory.
+        ValueError
+            When a source is given, or the arguments do not fit together.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When the optimiser stopped before its end.
+        """
+        return super().fit(X, y, source=source, sample_weight=sample_weight)
 
     @abstractmethod
     def _class_weights(self, ready: Prepared, weights: Floats) -> tuple[Floats, float]:

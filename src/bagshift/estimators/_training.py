@@ -19,7 +19,14 @@ from sklearn.utils.validation import _check_sample_weight, _check_y, check_consi
 
 from bagshift.bags import Bags
 from bagshift.domains import split_domains
-from bagshift.estimators._base import get_bag_tags, validate_rows
+from bagshift.estimators._advice import (
+    IF_IDS,
+    MAKE_BAGS,
+    labels_beside_source,
+    no_target,
+    who_is_positive,
+)
+from bagshift.estimators._base import validate_rows
 from bagshift.estimators._kernel_matrix import check_kernel_matrix
 from bagshift.estimators._scale import warn_if_scales_differ
 from bagshift.estimators._source_argument import read_source
@@ -30,9 +37,6 @@ from bagshift.labels import (
 )
 
 Floats = NDArray[np.float64]
-
-_MAKE_BAGS = "give the bags of the rows as y: Bags.from_arrays(bag_ids, shares)"
-_IF_IDS = f"if these are bag ids, {_MAKE_BAGS}"
 
 
 @dataclass(frozen=True)
@@ -184,13 +188,9 @@ def read_training(
             )
         return _read_domains(estimator, X, y, source)
     if isinstance(y, Mapping):
-        raise ValueError(f"y is a mapping; {_MAKE_BAGS}.")
+        raise ValueError(f"y is a mapping; {MAKE_BAGS}.")
     if source is not None:
-        raise ValueError(
-            "Plain labels together with source= are ambiguous; put known target labels into "
-            "Bags.unlabelled(n_rows).with_labels(labels), or train on all labelled rows without "
-            f"source=; {_IF_IDS}."
-        )
+        raise ValueError(labels_beside_source(estimator))
     return _read_labels(estimator, X, y, sample_weight)
 
 
@@ -229,19 +229,19 @@ def _n_rows(X: Any) -> int:
 def _read_labels(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> TrainingData:
     """Plain labels: every row is a labelled target row."""
     if y is None:
-        raise ValueError(_no_target(estimator))
+        raise ValueError(no_target(estimator))
     X = validate_rows(estimator, X, reset=True)
     y = _check_y(y, estimator=estimator)
     check_consistent_length(X, y)
     try:
         check_classification_targets(y)
     except ValueError as error:
-        raise ValueError(f"{error} To learn from shares, {_MAKE_BAGS}.") from error
+        raise ValueError(f"{error} To learn from shares, {MAKE_BAGS}.") from error
     classes = np.unique(y)
     if len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(y)}; {_IF_IDS}."
+            f"{type_of_target(y)}; {IF_IDS}."
         )
     if len(classes) < 2:
         raise ValueError(_one_class(classes.tolist()[0]))
@@ -313,7 +313,7 @@ def _read_domains(estimator: Any, X: Any, y: Bags, source: Any) -> TrainingData:
         labelled_weight=bags.row_weights[bags.has_label].astype(np.float64),
         column_order=order,
     )
-    _warn(data)
+    _warn(data, who_is_positive(estimator))
     return data
 
 
@@ -373,30 +373,14 @@ def _one_class(label: Any) -> str:
     return f"The labels hold one class, {label!r}; two classes are needed to learn from."
 
 
-def _no_target(estimator: Any) -> str:
-    """Say what ``fit`` was to be given beside the rows; scikit-learn looks for the first words."""
-    tags = get_bag_tags(estimator)
-    needs = []
-    if tags.uses_bags:
-        needs.append("the bags of the rows as y, Bags.from_arrays(bag_ids, shares)")
-    if tags.uses_source:
-        needs.append("labelled history as source=(X, y)")
-    needs = needs or ["the labels of the rows as y"]
-    joined = (", and " if tags.needs_source else ", with or without ").join(needs)
-    return (
-        f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is "
-        f"None; give {joined}."
-    )
-
-
 def _is_pairwise(estimator: Any) -> bool:
     kernel = getattr(estimator, "kernel", None)
     return isinstance(kernel, str) and kernel == "precomputed"
 
 
-def _warn(data: TrainingData) -> None:
+def _warn(data: TrainingData, from_where: str) -> None:
     if data.bags.n_bags:
-        warn_uninformative(data.bags)
+        warn_uninformative(data.bags, from_where)
         if data.n_source:
             rate = float(np.mean(data.source_signs > 0))
             warn_if_flipped(1 - rate if data.is_flipped else rate, data.bags)

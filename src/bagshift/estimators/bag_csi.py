@@ -42,10 +42,10 @@ References
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils._param_validation import Interval
 
@@ -211,6 +211,44 @@ class BagCSI(LinearHead):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any, *, source: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Train the machine.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_features)
+            Target rows, dense or CSR; or both domains stacked by :func:`bagshift.stack_domains`.
+        y : Bags or array-like of shape (n_rows,)
+            Bags of the rows, beside a source; plain labels make it logistic regression.
+        source : tuple
+            ``(X, y)`` or ``(X, y, sample_weight)``: labelled history with the same columns. Bags
+            need it, unless they are stacked with it; plain labels go without.
+        sample_weight : array-like of shape (n_rows,), optional
+            Factors on the loss of each row, with plain labels only.
+
+        Returns
+        -------
+        self
+            The fitted machine.
+
+        Raises
+        ------
+        BagError
+            When a bag was cut.
+        KernelMemoryError
+            When the features of the kernel would not fit into memory.
+        ValueError
+            When bags come without a source, or the arguments do not fit together.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When the optimiser stopped before its end.
+        """
+        return super().fit(X, y, source=source, sample_weight=sample_weight)
 
     def _train(self, ready: Prepared) -> Trained:
         problem = HeadProblem(ready.target_features, self._loss(ready), ready.source_features)

@@ -47,10 +47,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -223,6 +223,43 @@ class EasyLLP(LinearHead):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any, *, source: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Train the machine.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_features)
+            Rows in bags, dense or CSR.
+        y : Bags or array-like of shape (n_rows,)
+            Bags of the rows; plain labels make it logistic regression.
+        source : None
+            Refused: this machine learns from bags alone.
+        sample_weight : array-like of shape (n_rows,), optional
+            Factors on the loss of each row, with plain labels only.
+
+        Returns
+        -------
+        self
+            The fitted machine.
+
+        Raises
+        ------
+        BagError
+            When a bag was cut, or a given `prior` leaves the loss without a minimum.
+        KernelMemoryError
+            When the features of the kernel would not fit into memory.
+        ValueError
+            When a source is given, or the arguments do not fit together.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When the optimiser stopped before its end.
+        """
+        return super().fit(X, y, source=source, sample_weight=sample_weight)
 
     def _train(self, ready: Prepared) -> Trained:
         rows, is_flipped = ready.rows, ready.data.is_flipped

@@ -38,10 +38,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -215,6 +215,45 @@ class ProportionSVM(CoupledMachine):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any, *, source: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Find the labels of the rows, and train the machine on them.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_features)
+            Target rows, dense or CSR; or both domains stacked by :func:`bagshift.stack_domains`.
+        y : Bags or array-like of shape (n_rows,)
+            Bags of the rows, needed beside a source too; plain labels make it an ordinary support
+            vector machine.
+        source : tuple, optional
+            ``(X, y)`` or ``(X, y, sample_weight)``: labelled history with the same columns, for
+            one more start. Refused with ``start="random"``, needed with ``start="source"``.
+        sample_weight : array-like of shape (n_rows,), optional
+            Factors on the slack of each row, with plain labels only.
+
+        Returns
+        -------
+        self
+            The fitted machine.
+
+        Raises
+        ------
+        BagError
+            When a bag was cut, for example by a plain KFold.
+        KernelMemoryError
+            When the kernel matrix would not fit into memory; raised before it is allocated.
+        ValueError
+            When the arguments do not fit together.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When the solver stopped before its end, or the labels did not settle.
+        """
+        return super().fit(X, y, source=source, sample_weight=sample_weight)
 
     def _select(self, data: TrainingData) -> HiddenLabels:
         if data.n_source and self.start == "random":

@@ -14,9 +14,9 @@ It is the machine of :class:`bagshift.SourceSVM` on other rows, the solution tha
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
 from bagshift.estimators._base import BagTags
@@ -127,6 +127,43 @@ class TrueLabelSVM(CoupledMachine):
         self.coef0 = coef0
         self.tol = tol
         self.max_iter = max_iter
+
+    def fit(
+        self, X: Any, y: Any, *, source: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Train the machine.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_features)
+            Target rows, dense or CSR.
+        y : array-like of shape (n_rows,) or Bags
+            The true label of every row, plain or as
+            ``Bags.unlabelled(n_rows).with_labels(labels)``; bags with shares are refused.
+        source : None
+            Refused: this machine learns from the labels of the target alone.
+        sample_weight : array-like of shape (n_rows,), optional
+            Factors on the slack of each row, with plain labels only.
+
+        Returns
+        -------
+        self
+            The fitted machine.
+
+        Raises
+        ------
+        KernelMemoryError
+            When the kernel matrix would not fit into memory; raised before it is allocated.
+        ValueError
+            When the label of a row is not known, or a source is given, or the arguments do not fit
+            together.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When the solver stopped before its end.
+        """
+        return super().fit(X, y, source=source, sample_weight=sample_weight)
 
     def _select(self, data: TrainingData) -> TrainingData:
         if data.n_source:
