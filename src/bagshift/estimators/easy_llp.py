@@ -333,7 +333,18 @@ def debiased_targets(shares: Floats, sizes: Floats, prior: float) -> Floats:
 
 
 def of_positive(share: float, is_flipped: bool) -> float:
-    """Turn a share of ``classes[1]`` into one of the positive class, or back."""
+    """Turn a share of ``classes[1]`` into one of the positive class, or back.
+
+    Parameters
+    ----------
+    share : float
+    is_flipped : bool
+        Whether the positive class is ``classes[0]``.
+
+    Returns
+    -------
+    float
+    """
     return 1.0 - share if is_flipped else share
 
 

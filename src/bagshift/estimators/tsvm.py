@@ -191,17 +191,17 @@ class TSVM(CoupledMachine):
     feature_names_in_ : ndarray of str
         Their names, when X was a frame with string names.
 
-    See Also
-    --------
-    ProportionSVM : Guesses labels under the share of every bag instead of one share in all.
-    TGPLMPlus : Does so and lets the machine of the target differ from that of the source.
-    SourceSVM : The machine that it begins with.
-
     Warns
     -----
     BagWarning
         In ``fit`` with ``fraction="source"``, when the overall share of the bags given is more
         than 0.1 away from that of the labelled rows. The machine is the same with other bags.
+
+    See Also
+    --------
+    ProportionSVM : Guesses labels under the share of every bag instead of one share in all.
+    TGPLMPlus : Does so and lets the machine of the target differ from that of the source.
+    SourceSVM : The machine that it begins with.
 
     Notes
     -----
