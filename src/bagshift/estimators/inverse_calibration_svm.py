@@ -20,9 +20,9 @@ References
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
 from bagshift.estimators._base import BagTags, SigmoidProbabilities
@@ -153,6 +153,43 @@ class InverseCalibrationSVM(SigmoidProbabilities, InBagPosteriors, CoupledMachin
         self.bag_weight = bag_weight
         self.tol = tol
         self.max_iter = max_iter
+
+    def fit(
+        self, X: Any, y: Any, *, source: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Train the machine.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_features)
+            Rows in bags, dense or CSR.
+        y : Bags or array-like of shape (n_rows,)
+            Bags of the rows; plain labels make it an ordinary support vector machine.
+        source : None
+            Refused: this machine learns from bags alone.
+        sample_weight : array-like of shape (n_rows,), optional
+            Factors on the slack of each row, with plain labels only.
+
+        Returns
+        -------
+        self
+            The fitted machine.
+
+        Raises
+        ------
+        BagError
+            When a bag was cut, for example by a plain KFold.
+        KernelMemoryError
+            When the kernel matrix would not fit into memory; raised before it is allocated.
+        ValueError
+            When a source is given, or the arguments do not fit together.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When the solver stopped before its end.
+        """
+        return super().fit(X, y, source=source, sample_weight=sample_weight)
 
     def _select(self, data: TrainingData) -> TrainingData:
         if data.n_source:
