@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bindings.hpp"
-#include "coupled_qp.hpp"
+#include "coupled_solver.hpp"
 
 namespace {
 
@@ -22,6 +22,7 @@ struct CoreSolution {
   bagshift::Solution summary;
   bagshift::Status status;
   std::int64_t n_iter;
+  std::int64_t n_newton;
   nb::object dual;
 };
 
@@ -34,7 +35,8 @@ template <class Real>
 CoreSolution solve(const Matrix<Real>& gram, std::ptrdiff_t n_source, const Vector& targets,
                    const Vector& half_widths, const Vector& lower, const Vector& upper,
                    double within, double across, double inverse_coupling,
-                   const std::optional<Vector>& guess, double tol, std::int64_t max_iter) {
+                   const std::optional<Vector>& guess, double tol, std::int64_t max_iter,
+                   bool use_newton) {
   const auto m = static_cast<std::ptrdiff_t>(gram.shape(0));
   const auto has_length_m = [m](const Vector& v) {
     return static_cast<std::ptrdiff_t>(v.shape(0)) == m;
@@ -47,24 +49,28 @@ CoreSolution solve(const Matrix<Real>& gram, std::ptrdiff_t n_source, const Vect
   const bagshift::Problem<Real> problem{
       gram.data(),  static_cast<std::ptrdiff_t>(gram.stride(0)), m, n_source, targets.data(),
       half_widths.data(), lower.data(), upper.data(), within, across, inverse_coupling};
-  const bagshift::Options options{tol, max_iter};
+  const bagshift::Options options{tol, max_iter, use_newton};
 
-  bagshift::State state;
+  bagshift::NewtonMemory memory;
+  bagshift::CoupledSolver<Real> solver(problem, options, memory);
   bagshift::Solution summary{};
   auto status = bagshift::Status::running;
   {
     nb::gil_scoped_release unlocked;
-    state = bagshift::start(problem, guess ? guess->data() : nullptr);
+    solver.start(guess ? guess->data() : nullptr);
   }
   while (status == bagshift::Status::running) {
     {
       nb::gil_scoped_release unlocked;
-      status = bagshift::advance(problem, state, options, burst_length(m));
-      if (status != bagshift::Status::running) summary = bagshift::summarise(problem, state);
+      status = solver.advance(burst_length(m));
+      if (status != bagshift::Status::running) {
+        summary = bagshift::summarise(problem, solver.state());
+      }
     }
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
-  return {summary, status, state.n_iter, hand_over(std::move(state.dual))};
+  return {summary, status, solver.state().n_iter, solver.n_newton(),
+          hand_over(std::move(solver.state().dual))};
 }
 
 template <class Real>
@@ -72,7 +78,8 @@ void define_solve(nb::module_& module) {
   module.def("solve_coupled", &solve<Real>, nb::kw_only(), "gram"_a.noconvert(), "n_source"_a,
              "targets"_a.noconvert(), "half_widths"_a.noconvert(), "lower"_a.noconvert(),
              "upper"_a.noconvert(), "within"_a, "across"_a, "inverse_coupling"_a,
-             "guess"_a.noconvert() = nb::none(), "tol"_a, "max_iter"_a);
+             "guess"_a.noconvert() = nb::none(), "tol"_a, "max_iter"_a,
+             "use_newton"_a);
 }
 
 }  // namespace
@@ -95,6 +102,7 @@ NB_MODULE(_core, module) {
       .def_prop_ro("dual_gap", [](const CoreSolution& s) { return s.summary.dual_gap; })
       .def_prop_ro("violation", [](const CoreSolution& s) { return s.summary.violation; })
       .def_prop_ro("n_iter", [](const CoreSolution& s) { return s.n_iter; })
+      .def_prop_ro("n_newton", [](const CoreSolution& s) { return s.n_newton; })
       .def_prop_ro("status", [](const CoreSolution& s) { return s.status; });
 
   define_solve<double>(module);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "coupled_state.hpp"
 #include "smo_passes.hpp"
 
 namespace bagshift {
@@ -28,39 +29,6 @@ struct Step {
   double length = 0.0;
 };
 
-// Neumaier's compensated sum: the equality constraint is judged to the last bits.
-double exact_sum(const double* values, std::ptrdiff_t n) {
-  double sum = 0.0;
-  double lost = 0.0;
-  for (std::ptrdiff_t i = 0; i < n; ++i) {
-    const double next = sum + values[i];
-    lost += std::abs(sum) >= std::abs(values[i]) ? (sum - next) + values[i]
-                                                 : (values[i] - next) + sum;
-    sum = next;
-  }
-  return sum + lost;
-}
-
-Segment segment_of(State& state, std::ptrdiff_t begin, std::ptrdiff_t end) {
-  return {state.gradient.data(), state.up_offset.data(), state.down_offset.data(),
-          state.diagonal.data(), begin,                  end};
-}
-
-template <class Real>
-void set_offsets(const Problem<Real>& problem, State& state, std::ptrdiff_t i) {
-  const double z = state.dual[i];
-  const double tube = problem.half_widths[i];
-  state.up_offset[i] = z >= problem.upper[i] ? kBlocked : (z >= 0.0 ? tube : -tube);
-  state.down_offset[i] = z <= problem.lower[i] ? -kBlocked : (z > 0.0 ? tube : -tube);
-}
-
-template <class Real>
-bool is_free(const Problem<Real>& problem, const State& state, std::ptrdiff_t i) {
-  const double z = state.dual[i];
-  const bool inside = z > problem.lower[i] && z < problem.upper[i];
-  return inside && (z != 0.0 || problem.half_widths[i] == 0.0);
-}
-
 // Take `excess` off the variables of one sign, those strictly inside their box first: variables
 // at a bound tend to belong there.
 template <class Real>
@@ -75,76 +43,6 @@ void balance(const Problem<Real>& problem, std::vector<double>& dual) {
       dual[i] = z - change;
       excess -= change;
     }
-  }
-}
-
-template <class Real>
-void rebuild_gradient(const Problem<Real>& problem, State& state) {
-  const std::ptrdiff_t m = problem.n_units;
-  const std::ptrdiff_t n = problem.n_source;
-  for (std::ptrdiff_t i = 0; i < m; ++i) state.gradient[i] = -problem.targets[i];
-
-  std::ptrdiff_t next = 0;
-  while (next < m) {
-    RowBlock<Real> on_source{{problem.gram, problem.gram, problem.gram, problem.gram}, {}};
-    RowBlock<Real> on_target = on_source;
-    int filled = 0;
-    for (; next < m && filled < 4; ++next) {
-      const double z = state.dual[next];
-      if (z == 0.0) continue;
-      const bool source = problem.is_source(next);
-      on_source.rows[filled] = on_target.rows[filled] = problem.row(next);
-      on_source.weights[filled] = z * (source ? problem.within : problem.across);
-      on_target.weights[filled] = z * (source ? problem.across : problem.within);
-      ++filled;
-    }
-    if (filled == 0) break;
-    add_rows(segment_of(state, 0, n), on_source);
-    add_rows(segment_of(state, n, m), on_target);
-  }
-  state.gradient_is_fresh = true;
-}
-
-// Bring the sum of z over [begin, end) to `wanted`, from which rounding took it by the last bits
-// of every step: the free variable with the most room takes the residue. Without a free variable
-// every z is a bound or zero, nothing drifted, and the answer is false.
-template <class Real>
-bool restore_sum(const Problem<Real>& problem, State& state, std::ptrdiff_t begin,
-                 std::ptrdiff_t end, double wanted) {
-  const double residue = exact_sum(state.dual.data() + begin, end - begin) - wanted;
-  std::ptrdiff_t roomiest = -1;
-  double most_room = std::abs(residue);
-  for (std::ptrdiff_t i = begin; i < end; ++i) {
-    if (!is_free(problem, state, i)) continue;
-    const double z = state.dual[i];
-    double room = std::min(problem.upper[i] - z, z - problem.lower[i]);
-    if (problem.half_widths[i] > 0.0) room = std::min(room, std::abs(z));
-    if (room > most_room) {
-      most_room = room;
-      roomiest = i;
-    }
-  }
-  if (roomiest < 0) return false;
-  state.dual[roomiest] -= residue;
-  return true;
-}
-
-// The source sum is its own record, not the sum over z: divided by a small coupling, the last
-// bits of a large z would be an error of the intercept. Only bounds, being exact, overrule it.
-template <class Real>
-void remove_drift(const Problem<Real>& problem, State& state) {
-  const std::ptrdiff_t m = problem.n_units;
-  const std::ptrdiff_t n = problem.n_source;
-  if (problem.inverse_coupling == 0.0) {
-    restore_sum(problem, state, 0, m, 0.0);
-    return;
-  }
-  if (!restore_sum(problem, state, 0, n, state.source_sum)) {
-    state.source_sum = exact_sum(state.dual.data(), n);
-  }
-  if (!restore_sum(problem, state, n, m, -state.source_sum)) {
-    state.source_sum = -exact_sum(state.dual.data() + n, m - n);
-    restore_sum(problem, state, 0, n, state.source_sum);
   }
 }
 

@@ -9,8 +9,9 @@
 //
 // K is the raw Gram matrix of the units, source units first; t the targets, e the half-widths of
 // the tubes. Q is never formed, and the rank-one term 1/coupling enters through one number, the
-// sum of the source variables. Solved by sequential minimal optimisation with second-order choice
-// of the pair (Fan, Chen, Lin 2005) and an exact line search across the kinks of |z|.
+// sum of the source variables. This is sequential minimal optimisation with second-order choice
+// of the pair (Fan, Chen, Lin 2005) and an exact line search across the kinks of |z|; the solver
+// in coupled_solver.hpp adds Newton's method to it.
 //
 // This header and its sources know nothing of Python.
 #pragma once
@@ -45,6 +46,7 @@ struct Problem {
 struct Options {
   double tol = 1e-3;                // on the largest violation of optimality, in score units
   std::int64_t max_iter = 10000000;
+  bool use_newton = true;           // see coupled_solver.hpp
 };
 
 enum class Status {

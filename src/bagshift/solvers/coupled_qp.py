@@ -160,6 +160,8 @@ class CoupledResult:
         ``tol`` times the summed widths of the boxes: what `dual_gap` cannot exceed on convergence.
     n_iter : int
         Iterations: pairs of variables moved.
+    n_newton : int
+        How many times Newton's method was called.
     converged : bool
         Whether `status` is ``"optimal"``.
     status : {"optimal", "max_iter", "stalled"}
@@ -180,6 +182,7 @@ class CoupledResult:
     kkt_gap: float
     gap_bound: float
     n_iter: int
+    n_newton: int
     converged: bool
     status: str
 
@@ -230,6 +233,7 @@ def solve_coupled(
     tol: float = 1e-3,
     max_iter: int = -1,
     start: ArrayLike | None = None,
+    newton: bool = True,
 ) -> CoupledResult:
     """Solve a coupled quadratic program.
 
@@ -246,6 +250,9 @@ def solve_coupled(
     start : ndarray of shape (m,), default=None
         Dual variables to begin from, such as ``result.dual`` of a similar problem. Clipped into
         the boxes and moved onto the equality constraint; None begins from 0.
+    newton : bool, default=True
+        Whether Newton's method on the free variables may take turns with sequential minimal
+        optimisation. The solution is the same within `tol`; False is for comparison.
 
     Returns
     -------
@@ -280,17 +287,17 @@ def solve_coupled(
     if start is not None:
         start = _to_vector("start", start, m)
     if problem.is_apart:
-        return _solve_apart(problem, tol, limit, start)
-    return _solve_whole(problem, tol, limit, start)
+        return _solve_apart(problem, tol, limit, start, newton)
+    return _solve_whole(problem, tol, limit, start, newton)
 
 
 def _solve_whole(
-    problem: CoupledProblem, tol: float, limit: int, start: Array | None
+    problem: CoupledProblem, tol: float, limit: int, start: Array | None, newton: bool
 ) -> CoupledResult:
     """All units in one program: two coupled machines, or only one."""
     n_source = problem.n_source if problem.has_two_machines else 0
     weights = coupling_weights(problem.coupling if n_source else 0.0)
-    solution = _run_core(problem, slice(None), n_source, weights, tol, limit, start)
+    solution = _run_core(problem, slice(None), n_source, weights, tol, limit, start, newton)
     shift = solution.intercept_shift
     low, high = solution.intercept_low, solution.intercept_high
     return _make_result(
@@ -305,14 +312,14 @@ def _solve_whole(
 
 
 def _solve_apart(
-    problem: CoupledProblem, tol: float, limit: int, start: Array | None
+    problem: CoupledProblem, tol: float, limit: int, start: Array | None, newton: bool
 ) -> CoupledResult:
     """Two machines that share nothing, each with its own equality constraint."""
     weights = coupling_weights(0.0)
     n = problem.n_source
-    source = _run_core(problem, slice(None, n), 0, weights, tol, limit, start)
+    source = _run_core(problem, slice(None, n), 0, weights, tol, limit, start, newton)
     target = _run_core(
-        problem, slice(n, None), 0, weights, tol, max(limit - source.n_iter, 0), start
+        problem, slice(n, None), 0, weights, tol, max(limit - source.n_iter, 0), start, newton
     )
     return _make_result(
         problem,
@@ -336,6 +343,7 @@ def _run_core(
     tol: float,
     limit: int,
     start: Array | None,
+    newton: bool,
 ) -> _core.CoreSolution:
     return _core.solve_coupled(
         gram=problem.gram[units, units],
@@ -350,6 +358,7 @@ def _run_core(
         guess=None if start is None else start[units],
         tol=tol,
         max_iter=limit,
+        use_newton=newton,
     )
 
 
@@ -380,6 +389,7 @@ def _make_result(
         kkt_gap=max(s.violation for s in solutions),
         gap_bound=tol * float((problem.upper - problem.lower).sum()),
         n_iter=sum(s.n_iter for s in solutions),
+        n_newton=sum(s.n_newton for s in solutions),
         converged=not troubles,
         status=status.name,
     )

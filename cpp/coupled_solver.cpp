@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coupled_solver.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace bagshift {
+namespace {
+
+constexpr double kOverdraft = 4.0;
+constexpr std::int64_t kShortestBurst = 32;
+constexpr std::ptrdiff_t kMostFree = 4000;
+
+}  // namespace
+
+template <class Real>
+bool CoupledSolver<Real>::is_nearly_done(double cost) const {
+  const double now = state_.violation;
+  if (!(now > options_.tol) || !(now < violation_before_)) return false;
+  const double rest = static_cast<double>(last_burst_) * std::log(now / options_.tol) /
+                      std::log(violation_before_ / now);
+  return rest < cost;
+}
+
+template <class Real>
+void CoupledSolver<Real>::call_newton(double budget) {
+  credit_ -= newton(problem_, state_, memory_, budget).cost;
+  ++n_newton_;
+}
+
+template <class Real>
+void CoupledSolver<Real>::start(const double* guess) {
+  state_ = bagshift::start(problem_, guess);
+  const auto m = static_cast<std::int64_t>(problem_.n_units);
+  burst_ = std::max(kShortestBurst, m);
+  violation_before_ = std::numeric_limits<double>::infinity();
+  if (guess == nullptr || !options_.use_newton) return;
+  const std::ptrdiff_t n_free = count_free(problem_, state_);
+  if (n_free >= 2 && newton_cost(n_free, m) < static_cast<double>(m)) {
+    call_newton(static_cast<double>(m));
+  }
+}
+
+template <class Real>
+Status CoupledSolver<Real>::advance(std::int64_t n_steps) {
+  if (!options_.use_newton) return bagshift::advance(problem_, state_, options_, n_steps);
+  while (n_steps > 0) {
+    const std::int64_t before = state_.n_iter;
+    const double violation = state_.violation;
+    const Status status =
+        bagshift::advance(problem_, state_, options_, std::min(burst_, n_steps));
+    const std::int64_t done = std::max<std::int64_t>(state_.n_iter - before, 1);
+    if (status != Status::running) return status;
+    n_steps -= done;
+    burst_ -= done;
+    credit_ += static_cast<double>(done);
+    if (burst_ > 0) continue;
+    violation_before_ = before > 0 ? violation : std::numeric_limits<double>::infinity();
+    last_burst_ = done;
+    const std::ptrdiff_t n_free = count_free(problem_, state_);
+    double cost = newton_cost(n_free, problem_.n_units);
+    double wait = 0.0;
+    if (n_free < 2 || n_free > kMostFree || cost > credit_) {
+      wait = std::min(cost - credit_, std::max(credit_, 4.0 * done));
+    } else if (is_nearly_done(cost)) {
+      wait = 0.5 * cost;
+    } else {
+      call_newton(kOverdraft * credit_);
+      wait = newton_cost(count_free(problem_, state_), problem_.n_units);
+    }
+    burst_ = std::max(kShortestBurst, static_cast<std::int64_t>(wait));
+  }
+  return Status::running;
+}
+
+template class CoupledSolver<float>;
+template class CoupledSolver<double>;
+
+}  // namespace bagshift

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The solver of the coupled program: sequential minimal optimisation (SMO), and now and then
+// Newton's method on the free variables. SMO finds which variables are free, at a little cost a
+// step; once they are nearly right, Newton's method is done where SMO would zigzag for very long.
+//
+// Newton's method may find nothing to gain. What bounds the loss is a budget: it is called when
+// its cost, estimated in iterations of SMO, is at most what SMO has spent since the last call, and
+// not at all when violations fall so fast that SMO will be done before.
+#pragma once
+
+#include <cstdint>
+
+#include "active_set_newton.hpp"
+#include "coupled_qp.hpp"
+
+namespace bagshift {
+
+template <class Real>
+class CoupledSolver {
+ public:
+  CoupledSolver(const Problem<Real>& problem, const Options& options, NewtonMemory& memory)
+      : problem_(problem), options_(options), memory_(memory) {}
+
+  // Begin from `guess` (nullptr: zero); near the solution, a guess is worth a call of Newton's
+  // method at once.
+  void start(const double* guess);
+
+  // Run about `n_steps` iterations.
+  Status advance(std::int64_t n_steps);
+
+  const State& state() const { return state_; }
+  State& state() { return state_; }
+  std::int64_t n_newton() const { return n_newton_; }
+
+ private:
+  bool is_nearly_done(double cost) const;
+  void call_newton(double budget);
+
+  Problem<Real> problem_;
+  Options options_;
+  NewtonMemory& memory_;
+  State state_;
+  std::int64_t n_newton_ = 0;
+  double credit_ = 0.0;              // iterations so far, less the cost of Newton's method
+  std::int64_t burst_ = 0;           // iterations until the next look
+  double violation_before_ = 0.0;    // at the beginning of the last burst
+  std::int64_t last_burst_ = 0;
+};
+
+}  // namespace bagshift
