@@ -33,7 +33,7 @@ constexpr double kCube = 1.0 / 28.0;
 constexpr double kSquare = 3.5;
 constexpr double kEnter = 0.35;
 constexpr double kHeldSquare = 0.5;
-constexpr double kHeldBorder = 1.0;
+constexpr double kHeldBorder = 0.7;
 
 double iteration_time(std::ptrdiff_t n_units) {
   return kIteration + kIterationPerUnit * static_cast<double>(n_units);

@@ -107,5 +107,6 @@ NB_MODULE(_core, module) {
 
   define_solve<double>(module);
   define_solve<float>(module);
+  define_coupled_chain(module);
   define_count_likelihood(module);
 }

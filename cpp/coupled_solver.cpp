@@ -8,7 +8,7 @@
 namespace bagshift {
 namespace {
 
-constexpr double kOverdraft = 4.0;
+constexpr double kOverdraft = 6.0;
 constexpr std::int64_t kShortestBurst = 32;
 constexpr std::ptrdiff_t kMostFree = 4000;
 

@@ -33,6 +33,8 @@ class CoreSolution:
     @property
     def n_iter(self) -> int: ...
     @property
+    def n_newton(self) -> int: ...
+    @property
     def status(self) -> Status: ...
 
 def solve_coupled(
@@ -49,7 +51,27 @@ def solve_coupled(
     guess: NDArray[np.float64] | None = None,
     tol: float,
     max_iter: int,
+    use_newton: bool,
 ) -> CoreSolution: ...
+def solve_chain(
+    *,
+    gram: NDArray[np.float64] | NDArray[np.float32],
+    n_source: int,
+    targets: NDArray[np.float64],
+    half_widths: NDArray[np.float64],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    source_costs: NDArray[np.float64],
+    target_costs: NDArray[np.float64],
+    within: NDArray[np.float64],
+    across: NDArray[np.float64],
+    inverse_couplings: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    tol: float,
+    max_iter: int,
+    duals: NDArray[np.float64],
+    summaries: NDArray[np.float64],
+) -> None: ...
 def count_posterior(
     *,
     scores: NDArray[np.float64],

@@ -7,6 +7,7 @@ from bagshift.solvers.count_likelihood import (
     count_log_probabilities,
     count_posterior,
 )
+from bagshift.solvers.coupled_chain import CoupledChain, solve_coupled_chain
 from bagshift.solvers.coupled_logistic import (
     CoupledLogisticProblem,
     CoupledLogisticResult,
@@ -23,6 +24,7 @@ from bagshift.solvers.coupled_qp import (
 __all__ = [
     "BagCounts",
     "CountPosterior",
+    "CoupledChain",
     "CoupledLogisticProblem",
     "CoupledLogisticResult",
     "CoupledProblem",
@@ -32,5 +34,6 @@ __all__ = [
     "count_posterior",
     "coupling_weights",
     "solve_coupled",
+    "solve_coupled_chain",
     "solve_coupled_logistic",
 ]

@@ -61,7 +61,7 @@ _LEAST_ITERATION_LIMIT = 10_000_000
 _ITERATIONS_PER_UNIT = 100
 
 # The weights then differ from those of separate machines by less than rounding.
-_NEGLIGIBLE_COUPLING = 1e-15
+NEGLIGIBLE_COUPLING = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ class CoupledProblem:
     @property
     def is_apart(self) -> bool:
         """Whether there are two machines that nothing couples, each with its own equality."""
-        return self.has_two_machines and self.coupling < _NEGLIGIBLE_COUPLING
+        return self.has_two_machines and self.coupling < NEGLIGIBLE_COUPLING
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,6 +227,22 @@ def coupling_weights(coupling: float) -> tuple[float, float]:
     return 1.0 - across, across
 
 
+def iteration_limit(max_iter: int, m: int) -> int:
+    """Return the number of iterations that a limit stands for, given `m` units.
+
+    Parameters
+    ----------
+    max_iter : int
+        -1 for no limit, which still ends.
+    m : int
+
+    Returns
+    -------
+    int
+    """
+    return max(_LEAST_ITERATION_LIMIT, _ITERATIONS_PER_UNIT * m) if max_iter < 0 else max_iter
+
+
 def solve_coupled(
     problem: CoupledProblem,
     *,
@@ -283,7 +299,7 @@ def solve_coupled(
     if not 0 < tol < math.inf:
         raise ValueError(f"tol must be a positive number: {tol}.")
     m = problem.targets.shape[0]
-    limit = max(_LEAST_ITERATION_LIMIT, _ITERATIONS_PER_UNIT * m) if max_iter < 0 else max_iter
+    limit = iteration_limit(max_iter, m)
     if start is not None:
         start = _to_vector("start", start, m)
     if problem.is_apart:
