@@ -37,7 +37,9 @@ void CoupledSolver<Real>::start(const double* guess) {
   violation_before_ = std::numeric_limits<double>::infinity();
   if (guess == nullptr || !options_.use_newton) return;
   const std::ptrdiff_t n_free = count_free(problem_, state_);
-  if (n_free >= 2 && newton_cost(n_free, m) < static_cast<double>(m)) {
+  if (n_free < 2 || newton_cost(n_free, m) >= static_cast<double>(m)) return;
+  // The guess may be the solution.
+  if (bagshift::advance(problem_, state_, options_, 0) == Status::running) {
     call_newton(static_cast<double>(m));
   }
 }

@@ -323,7 +323,7 @@ def test_progress_counts_every_fold_of_every_kernel(domains):
 @pytest.mark.parametrize("machine", [InverseCalibrationSVM(), CountLikelihoodClassifier()])
 def test_an_interrupt_stops_folds_that_are_running(machine, domains, monkeypatch):
     engine = _path_engine if isinstance(machine, InverseCalibrationSVM) else _count_engine
-    name = "solve_coupled" if engine is _path_engine else "solve_coupled_logistic"
+    name = "solve_coupled_chain" if engine is _path_engine else "solve_coupled_logistic"
     solve, solved = getattr(engine, name), []
 
     def slow(*args, **settings):
@@ -336,7 +336,9 @@ def test_an_interrupt_stops_folds_that_are_running(machine, domains, monkeypatch
         raise KeyboardInterrupt
 
     monkeypatch.setattr(engine, name, slow)
-    grid = {"C" if engine is _path_engine else "C_target": np.linspace(1.0, 2.0, 8)}
+    # A chain for every value of one, a setting for every value of the other.
+    name = "clip" if engine is _path_engine else "C_target"
+    grid = {name: np.linspace(0.05, 0.1, 8)}
     with pytest.raises(KeyboardInterrupt):
         path_search(
             machine, domains.X, domains.bags, grid=grid, cv=7, n_jobs=2, progress=interrupt

@@ -7,26 +7,30 @@ coupling alone form chains that are solved from one another: along the coupling 
 is still feasible; from (C_source, C_target) to a common multiple of both, so is its multiple.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import expit
+from sklearn.base import clone
 
 from bagshift.bags import Bags
+from bagshift.estimators._base import is_positive, log_odds
 from bagshift.estimators._coupled import CoupledMachine, finite_gram, row_coefficients
 from bagshift.estimators._training import TrainingData
 from bagshift.estimators.source_svm import threshold_for
-from bagshift.kernels import Kernel, decision_values, require_memory
+from bagshift.kernels import Kernel, decision_values, require_memory, unit_cross
 from bagshift.kernels._tiles import kernel_dtype
 from bagshift.model_selection._folds import BagFold, default_bag_cv
 from bagshift.model_selection._grouping import Check, counter, group, over_folds, parameters
 from bagshift.model_selection._search_engine import BagScores, FoldScores, Grid, Progress
 from bagshift.model_selection.grids import named_grid
 from bagshift.model_selection.scorers import bag_errors_of, combine_errors
-from bagshift.solvers import CoupledResult, solve_coupled
+from bagshift.solvers import CoupledChain, solve_coupled_chain
 
 Floats = NDArray[np.float64]
 
@@ -156,10 +160,7 @@ def _errors_of_block(
 ) -> list[_FoldErrors]:
     if block.data.bags.n_bags == 0:
         # Bags are not learned from, so one solution serves every fold.
-        n_rows = len(block.data.bags)
-        solutions = _solve_chains(
-            block.machines, block.data, block.gram, np.arange(n_rows), n_rows
-        )
+        solutions = _solve_without_bags(block)
         scores = _scores(block, solutions, np.arange(len(block.given.bags)))
         return [_errors_without_bags(block, fold, solutions, scores, advance) for fold in folds]
     return over_folds(partial(_errors_of_fold, block, advance), folds, n_jobs)
@@ -168,12 +169,53 @@ def _errors_of_block(
 def _errors_of_fold(
     block: _Block, advance: Callable[[], None], fold: BagFold, check: Check
 ) -> _FoldErrors:
-    data, gram = _training_part(block, fold)
-    n_rows = len(block.data.bags)
-    solutions = _solve_chains(block.machines, data, gram, fold.train_rows, n_rows, check)
-    scores = _scores(block, solutions, fold.test_rows)
+    data, units = _training_part(block, fold)
+    gram = block.gram[np.ix_(units, units)]
+    measure = _HeldOutErrors(block, fold, units)
+    shape = len(block.machines), len(fold.test_bags)
+    errors = _FoldErrors(np.empty(shape), np.empty(shape), np.empty(shape[0], dtype=bool))
+    for chain in _chains(block.machines):
+        check()
+        solved = _solve_chain(block.machines, chain, data, gram)
+        errors.hard[chain], errors.soft[chain] = measure(block.machines[chain[0]], solved)
+        errors.converged[chain] = solved.converged
     advance()
-    return _errors(block, fold, solutions, scores)
+    return errors
+
+
+class _HeldOutErrors:
+    """Errors of many machines on the bags that a fold holds out.
+
+    Machines are given by coefficients on units, and all rows are scored by one product.
+    """
+
+    def __init__(self, block: _Block, fold: BagFold, units: NDArray[np.intp]) -> None:
+        data = block.data
+        bags = block.given.bags[fold.test_rows]
+        n_rows, n_bags = len(bags), bags.n_bags
+        self._cross = unit_cross(
+            block.kernel,
+            block.given.X_target[fold.test_rows],
+            data.X_source,
+            data.X_target,
+            data.unit_of_row,
+            data.n_target_units,
+        )[:, units]
+        self._members = sparse.csr_array(
+            (np.ones(n_rows), (bags.bag_index, np.arange(n_rows))), shape=(n_bags, n_rows)
+        )
+        self._sizes = bags.rows_per_bag[:, None]
+        self._shares = bags.clipped_shares[:, None]
+        self._flipped = block.given.is_flipped
+
+    def __call__(self, machine: Any, solved: CoupledChain) -> tuple[Floats, Floats]:
+        """Return share errors and soft share errors, each of shape (n_settings, n_bags)."""
+        scores = self._cross @ solved.target_coefficients.T + solved.intercept_target
+        positive = is_positive(scores, flipped=self._flipped)
+        hard = self._members @ positive.astype(np.float64) / self._sizes - self._shares
+        log = log_odds(machine, self._members @ scores / self._sizes)
+        soft = expit(-log if self._flipped else log) - self._shares
+        return np.abs(hard).T, np.abs(soft).T
 
 
 def _errors_without_bags(
@@ -242,8 +284,8 @@ class _Errors:
         )
 
 
-def _training_part(block: _Block, fold: BagFold) -> tuple[TrainingData, NDArray[Any]]:
-    """Return training data and kernel matrix of a fold; rows in no bag are in every fold."""
+def _training_part(block: _Block, fold: BagFold) -> tuple[TrainingData, NDArray[np.intp]]:
+    """Return the training data of a fold and its units; rows in no bag are in every fold."""
     bags = block.data.bags[fold.train_rows]
     # The problem is stated in units, so the fold's rows themselves are not needed.
     data = replace(
@@ -252,31 +294,24 @@ def _training_part(block: _Block, fold: BagFold) -> tuple[TrainingData, NDArray[
     n_source, n_bags = block.data.n_source, block.data.bags.n_bags
     labelled = np.arange(n_source + n_bags, len(block.gram))
     units = np.concatenate([np.arange(n_source), n_source + fold.train_bags, labelled])
-    return data, block.gram[np.ix_(units, units)]
+    return data, units
 
 
-def _solve_chains(
-    machines: list[CoupledMachine],
-    data: TrainingData,
-    gram: NDArray[Any],
-    target_rows: NDArray[np.int64],
-    n_target: int,
-    check: Check = lambda: None,
-) -> _Solutions:
-    """Solve every setting; `target_rows` are the rows of `data` among all `n_target` rows."""
-    rows = np.concatenate([np.arange(data.n_source), data.n_source + target_rows])
+def _solve_without_bags(block: _Block) -> _Solutions:
+    """Solve every setting of machines that do not learn from bags."""
+    data, machines = block.data, block.machines
+    n_rows = data.n_source + len(data.bags)
     solutions = _Solutions(
-        coefficients=np.zeros((data.n_source + n_target, len(machines))),
+        coefficients=np.zeros((n_rows, len(machines))),
         intercepts=np.empty(len(machines)),
         converged=np.empty(len(machines), dtype=bool),
     )
     for chain in _chains(machines):
-        for setting, result in _solve_chain(machines, chain, data, gram):
-            check()
-            coefficients = row_coefficients(result.target_coefficients, data)
-            solutions.coefficients[rows, setting] = coefficients
-            solutions.intercepts[setting] = result.intercept_target
-            solutions.converged[setting] = result.converged
+        solved = _solve_chain(machines, chain, data, block.gram)
+        for setting, coefficients in zip(chain, solved.target_coefficients, strict=True):
+            solutions.coefficients[:, setting] = row_coefficients(coefficients, data)
+        solutions.intercepts[chain] = solved.intercept_target
+        solutions.converged[chain] = solved.converged
     return solutions
 
 
@@ -298,22 +333,20 @@ def _chains(machines: list[CoupledMachine]) -> list[list[int]]:
 
 def _solve_chain(
     machines: list[CoupledMachine], chain: list[int], data: TrainingData, gram: NDArray[Any]
-) -> Iterator[tuple[int, CoupledResult]]:
-    """Yield the solution of every setting of a chain, each started from an earlier one."""
-    cost, start, first_of_cost = 0.0, None, None
-    for setting in chain:
-        machine = machines[setting]
-        own_cost = float(_costs(machine).max())
-        is_first = own_cost != cost
-        if is_first and first_of_cost is not None:
-            start = own_cost / cost * first_of_cost
-        result = solve_coupled(
-            machine._problem(data, gram), tol=machine.tol, max_iter=machine.max_iter, start=start
-        )
-        cost, start = own_cost, result.dual
-        if is_first:
-            first_of_cost = result.dual
-        yield setting, result
+) -> CoupledChain:
+    """Solve every setting of a chain, each started from an earlier one."""
+    members = [machines[i] for i in chain]
+    first = members[0]
+    unit_costs = {name: 1.0 for name in _COSTS if hasattr(first, name)}
+    problem = clone(first).set_params(**unit_costs)._problem(data, gram)
+    source, target = (
+        [getattr(machine, name, getattr(machine, "C", 0.0)) for machine in members]
+        for name in ("C_source", "C_target")
+    )
+    couplings = [getattr(machine, "coupling", 0.0) for machine in members]
+    return solve_coupled_chain(
+        problem, source, target, couplings, tol=first.tol, max_iter=first.max_iter
+    )
 
 
 def _scores(block: _Block, solutions: _Solutions, rows: NDArray[np.int64]) -> Floats:
