@@ -382,7 +382,7 @@ def test_unconverged_settings_are_told(domains):
         ({"grid": {"C_target": [-1.0]}}, ValueError, "C_target"),
         ({"grid": {"colour": [1]}}, ValueError, "colour"),
         ({"grid": []}, ValueError, "grid is empty"),
-        ({"grid": None}, TypeError, 'grid must be "quick", "full", a dict'),
+        ({"grid": None}, TypeError, 'grid must be "quick", "full", "paper", a dict'),
         ({"progress": lambda done: None}, TypeError, r"progress\(done, total\)"),
         ({"progress": lambda a, b, c: None}, TypeError, "does not take two numbers"),
         ({"cv": KFold(4)}, BagError, "BagKFold"),

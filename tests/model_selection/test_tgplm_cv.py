@@ -214,7 +214,7 @@ def test_what_cannot_be_fitted(domains):
         TGPLMCV().fit(domains.X, None, source=domains.source)
     with pytest.raises(ValueError, match="'tube' parameter of TGPLMCV"):
         TGPLMCV(tube="round").fit(domains.X, domains.bags)
-    with pytest.raises(ValueError, match=r"grid must be one of \['full', 'quick'\]"):
+    with pytest.raises(ValueError, match=r"grid must be one of \['full', 'quick', 'paper'\]"):
         TGPLMCV("huge").fit(domains.X, domains.bags)
     with pytest.raises(TypeError, match="TGPLMCV is a search by itself"):
         path_search(TGPLMCV(), domains.X, domains.bags)

@@ -30,12 +30,27 @@ from bagshift.model_selection._grouping import Check, counter, group, over_folds
 from bagshift.model_selection._search_engine import BagScores, FoldScores, Grid, Progress
 from bagshift.model_selection.grids import named_grid
 from bagshift.model_selection.scorers import bag_errors_of, combine_errors
-from bagshift.solvers import CoupledChain, solve_coupled_chain
+from bagshift.solvers import CoupledChain, CoupledProblem, solve_coupled_chain
 
 Floats = NDArray[np.float64]
 
 _KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
 _COSTS = ("C", "C_source", "C_target")
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """Settings that differ in costs and coupling alone, in the order to solve them in.
+
+    `machine` has these parameters and unit costs; chains of machines that differ in nothing else
+    share it.
+    """
+
+    settings: NDArray[np.intp]
+    machine: CoupledMachine
+    source_costs: Floats
+    target_costs: Floats
+    couplings: Floats
 
 
 @dataclass(frozen=True)
@@ -50,6 +65,7 @@ class _Block:
     data: TrainingData
     kernel: Kernel
     gram: NDArray[Any]
+    chains: list[_Chain]
 
 
 @dataclass(frozen=True)
@@ -152,7 +168,7 @@ class CoupledEngine:
 def _make_block(machines: list[CoupledMachine], given: TrainingData) -> _Block:
     data = machines[0]._select(given)
     kernel = machines[0]._kernel(data)
-    return _Block(machines, given, data, kernel, finite_gram(kernel, data))
+    return _Block(machines, given, data, kernel, finite_gram(kernel, data), _chains(machines))
 
 
 def _errors_of_block(
@@ -174,11 +190,15 @@ def _errors_of_fold(
     measure = _HeldOutErrors(block, fold, units)
     shape = len(block.machines), len(fold.test_bags)
     errors = _FoldErrors(np.empty(shape), np.empty(shape), np.empty(shape[0], dtype=bool))
-    for chain in _chains(block.machines):
+    problems: dict[CoupledMachine, CoupledProblem] = {}
+    for chain in block.chains:
         check()
-        solved = _solve_chain(block.machines, chain, data, gram)
-        errors.hard[chain], errors.soft[chain] = measure(block.machines[chain[0]], solved)
-        errors.converged[chain] = solved.converged
+        if chain.machine not in problems:
+            problems[chain.machine] = chain.machine._problem(data, gram)
+        solved = _solve_chain(chain, problems[chain.machine])
+        at = chain.settings
+        errors.hard[at], errors.soft[at] = measure(chain.machine, solved)
+        errors.converged[at] = solved.converged
     advance()
     return errors
 
@@ -306,46 +326,61 @@ def _solve_without_bags(block: _Block) -> _Solutions:
         intercepts=np.empty(len(machines)),
         converged=np.empty(len(machines), dtype=bool),
     )
-    for chain in _chains(machines):
-        solved = _solve_chain(machines, chain, data, block.gram)
-        for setting, coefficients in zip(chain, solved.target_coefficients, strict=True):
+    for chain in block.chains:
+        solved = _solve_chain(chain, chain.machine._problem(data, block.gram))
+        for setting, coefficients in zip(chain.settings, solved.target_coefficients, strict=True):
             solutions.coefficients[:, setting] = row_coefficients(coefficients, data)
-        solutions.intercepts[chain] = solved.intercept_target
-        solutions.converged[chain] = solved.converged
+        solutions.intercepts[chain.settings] = solved.intercept_target
+        solutions.converged[chain.settings] = solved.converged
     return solutions
 
 
-def _chains(machines: list[CoupledMachine]) -> list[list[int]]:
+def _chains(machines: list[CoupledMachine]) -> list[_Chain]:
     """Order settings into chains: same ratio of costs, growing costs, coupling innermost."""
-
-    def link(setting: int) -> tuple[Any, ...]:
-        machine = machines[setting]
-        others = [p for p in machine.get_params(deep=False) if p not in (*_COSTS, "coupling")]
-        costs = _costs(machine)
-        ratios = np.round(costs / costs.max(), 12) if costs.max() > 0 else costs
-        return (*parameters(machine, others), *ratios)
-
-    chains = group(range(len(machines)), link)
-    for chain in chains:
-        chain.sort(key=lambda i: (_costs(machines[i]).max(), getattr(machines[i], "coupling", 0)))
+    first = machines[0].get_params(deep=False)
+    others = [name for name in first if name not in (*_COSTS, "coupling")]
+    # Machines with one cost have units of one domain only.
+    source, target = (
+        np.array([getattr(each, name, getattr(each, "C", 0.0)) for each in machines], dtype=float)
+        for name in ("C_source", "C_target")
+    )
+    couplings = np.array([getattr(each, "coupling", 0.0) for each in machines], dtype=float)
+    largest = np.maximum(source, target)
+    ratios = np.divide(source - target, largest, out=np.zeros_like(largest), where=largest > 0)
+    ratios = np.round(ratios, 12)
+    at_unit_costs: dict[tuple[Any, ...], CoupledMachine] = {}
+    keys = []
+    for machine, ratio in zip(machines, ratios, strict=True):
+        key = parameters(machine, others)
+        if key not in at_unit_costs:
+            unit_costs = {name: 1.0 for name in _COSTS if name in first}
+            at_unit_costs[key] = clone(machine).set_params(**unit_costs)
+        keys.append((key, ratio))
+    chains = []
+    for members in group(range(len(machines)), keys.__getitem__):
+        settings = np.array(members)
+        settings = settings[np.lexsort((couplings[settings], largest[settings]))]
+        chains.append(
+            _Chain(
+                settings,
+                at_unit_costs[keys[members[0]][0]],
+                source[settings],
+                target[settings],
+                couplings[settings],
+            )
+        )
     return chains
 
 
-def _solve_chain(
-    machines: list[CoupledMachine], chain: list[int], data: TrainingData, gram: NDArray[Any]
-) -> CoupledChain:
+def _solve_chain(chain: _Chain, problem: CoupledProblem) -> CoupledChain:
     """Solve every setting of a chain, each started from an earlier one."""
-    members = [machines[i] for i in chain]
-    first = members[0]
-    unit_costs = {name: 1.0 for name in _COSTS if hasattr(first, name)}
-    problem = clone(first).set_params(**unit_costs)._problem(data, gram)
-    source, target = (
-        [getattr(machine, name, getattr(machine, "C", 0.0)) for machine in members]
-        for name in ("C_source", "C_target")
-    )
-    couplings = [getattr(machine, "coupling", 0.0) for machine in members]
     return solve_coupled_chain(
-        problem, source, target, couplings, tol=first.tol, max_iter=first.max_iter
+        problem,
+        chain.source_costs,
+        chain.target_costs,
+        chain.couplings,
+        tol=chain.machine.tol,
+        max_iter=chain.machine.max_iter,
     )
 
 
@@ -364,7 +399,3 @@ def _scores(block: _Block, solutions: _Solutions, rows: NDArray[np.int64]) -> Fl
             support = numbers if block.kernel.name == "precomputed" else support
             scores += decision_values(block.kernel, X, support, solutions.coefficients[numbers])
     return scores
-
-
-def _costs(machine: CoupledMachine) -> Floats:
-    return np.array([getattr(machine, name) for name in _COSTS if hasattr(machine, name)])

@@ -7,7 +7,8 @@ limits: a share error of zero does not make the rows right, since any exchange o
 bag has the same error; and it is sound only if bags are exchangeable.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
@@ -25,6 +26,7 @@ from bagshift.model_selection._folds import (
     bag_folds,
     bag_splits,
     resolve_cv,
+    single_bag_cv,
 )
 from bagshift.model_selection._path_engine import CoupledEngine
 from bagshift.model_selection._progress_bar import resolve_progress
@@ -72,11 +74,12 @@ def path_search(
         The bags of the rows, at least two.
     source : tuple (X, y) or (X, y, sample_weight), default=None
         Labelled source rows.
-    grid : {"quick", "full"}, dict of str to list, or list of such, default="quick"
-        Values to try, as for ``ParameterGrid``. The named grids are in units that mean the same
-        at any number of rows and any feature scale: costs are such that C times the number of
-        rows (`C_source`, C of SourceSVM) or bags (`C_target`, C of InverseCalibrationSVM) times
-        the mean diagonal of the kernel is constant, RBF widths are multiples of gamma "scale";
+    grid : {"quick", "full", "paper"}, dict of str to list, or list of such, default="quick"
+        Values to try, as for ``ParameterGrid``. "paper" is the complete grid of the paper, 13
+        widths x 19 `C_source` x 19 `C_target` x 18 couplings, in its own units. The others are
+        in units that mean the same at any number of rows and any feature scale: costs are such
+        that C times the number of rows (`C_source`, C of SourceSVM) or bags (`C_target`, C of
+        InverseCalibrationSVM) times the mean diagonal of the kernel is constant, RBF widths are multiples of gamma "scale";
         `best_params` and `table` hold the resulting C and gamma. "quick" has 3 widths x 2
         `C_source` x 3 `C_target` x 5 couplings (no widths unless the kernel is RBF), "full" about
         ten times as many settings. Grids of CountLikelihoodClassifier are in prior variances of
@@ -86,9 +89,9 @@ def path_search(
         Parameters that a named grid must not vary; they stay as they are in `estimator`.
     cv : splitter, int or iterable of (train, test), default=None
         How bags are held out; None: ``BagKFold(10)`` with a fixed shuffle, repeated three times
-        below thirty bags (for CountLikelihoodClassifier ten folds, and five from thirty bags on),
-        and leave-one-bag-out below ten. A number is that of the folds. Rows
-        in no bag (source rows too) must be in every training set.
+        below thirty bags (for CountLikelihoodClassifier ten folds, and five from thirty bags on;
+        for the grid "paper" not repeated), and leave-one-bag-out below ten. A number is that of
+        the folds. Rows in no bag (source rows too) must be in every training set.
     one_standard_error : bool, default=False
         Take the most regular machine among those whose score is within one standard error of
         the best: that with the smallest `C_target` or C, then the largest coupling, the smallest
@@ -167,7 +170,8 @@ def path_search(
     given = read_training(clone(machine), features, bags, source=source)
     settings = _settings(grid, fixed, machine, prefix, given)
     machines = _machines(machine, settings)
-    splitter = resolve_cv(cv, engine.default_cv(bags))
+    default_cv = single_bag_cv(bags) if grid == "paper" else engine.default_cv(bags)
+    splitter = resolve_cv(cv, default_cv)
     folds = bag_folds(bag_splits(splitter, X, bags), bags)
     engine.require_memory(machines, given, min(effective_n_jobs(n_jobs), len(folds)))
     found = engine.cross_validate(
@@ -180,7 +184,7 @@ def path_search(
     params = [{f"{prefix}{name}": v for name, v in setting.items()} for setting in settings]
     best = choose(
         found,
-        [each.get_params(deep=False) for each in machines],
+        [vars(each) for each in machines],
         one_standard_error=one_standard_error,
     )
     fit_params = {} if source is None else {"source": source}
@@ -259,8 +263,8 @@ def _settings(
         return list(ParameterGrid(axes))
     if not isinstance(grid, Mapping | Sequence):
         raise TypeError(
-            'grid must be "quick", "full", a dict of parameters and lists of their values, or a '
-            f"list of such; got {grid!r}."
+            'grid must be "quick", "full", "paper", a dict of parameters and lists of their '
+            f"values, or a list of such; got {grid!r}."
         )
     settings = list(ParameterGrid(grid))
     if not settings:
@@ -282,12 +286,34 @@ def _without_prefix(setting: dict[str, Any], prefix: str) -> dict[str, Any]:
 
 
 def _machines(machine: Any, settings: list[dict[str, Any]]) -> list[Any]:
-    machines = [clone(machine).set_params(**setting) for setting in settings]
-    for each in machines:
+    """Return an unfitted machine for every setting."""
+    for setting in _with_every_value(settings):
+        one = clone(machine).set_params(**setting)
         validate_parameter_constraints(
-            each._parameter_constraints, each.get_params(deep=False), type(each).__name__
+            one._parameter_constraints, one.get_params(deep=False), type(one).__name__
         )
+    # Clones by the ten thousand would take longer than the search.
+    base = clone(machine)
+    machines = [copy(base) for _ in settings]
+    for each, setting in zip(machines, settings, strict=True):
+        vars(each).update(setting)
     return machines
+
+
+def _with_every_value(settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return settings that have every value of every parameter among them, few of many."""
+    seen: set[tuple[str, Any]] = set()
+    chosen = []
+    for setting in settings:
+        pairs = {(name, _hashable(value)) for name, value in setting.items()}
+        if not pairs <= seen:
+            seen |= pairs
+            chosen.append(setting)
+    return chosen or settings[:1]
+
+
+def _hashable(value: Any) -> Any:
+    return value if isinstance(value, Hashable) else id(value)
 
 
 def _describe(splitter: Any, folds: list[BagFold], bags: Bags) -> str:

@@ -18,12 +18,12 @@ class TGPLMCV(InBagPosteriors, BagSearchCV):
 
     Parameters
     ----------
-    grid : {"quick", "full"}, dict of str to list, or list of such, default="quick"
+    grid : {"quick", "full", "paper"}, dict of str to list, or list of such, default="quick"
         Values of the parameters of :class:`~bagshift.TGPLM` to compare, as for
         ``ParameterGrid``; those not named keep the values given here, or the defaults of TGPLM.
         The named grids vary `C_source`, `C_target`, `coupling` and the width of the RBF kernel in
-        units that mean the same at any number of rows and any feature scale; see
-        :func:`~bagshift.path_search`.
+        units that mean the same at any number of rows and any feature scale, "paper" in those of
+        the paper; see :func:`~bagshift.path_search`.
     cv : splitter, int or iterable of (train, test), default=None
         How bags are held out; None: ``BagKFold(10)`` with a fixed shuffle, repeated three times
         below thirty bags, and leave-one-bag-out below ten. A number is that of the folds.

@@ -131,7 +131,8 @@ def solve_coupled_chain(
     if problem.n_source and not n_source:
         target = source  # the one machine is the source's
     strengths = np.where(strengths < NEGLIGIBLE_COUPLING, 0.0, strengths)
-    weights = np.array([coupling_weights(value) for value in strengths]).reshape(-1, 2)
+    distinct, which = np.unique(strengths, return_inverse=True)
+    weights = np.array([coupling_weights(value) for value in distinct]).reshape(-1, 2)[which]
     m = problem.targets.size
     duals, summaries = np.zeros((len(source), m)), np.zeros((len(source), 8))
     _core.solve_chain(
@@ -183,14 +184,14 @@ def _starts(source: Floats, target: Floats) -> NDArray[np.int64]:
     With the same costs as the one before, that; else the first with the last costs that were in
     the same ratio.
     """
-    starts = np.full(len(source), _NO_START, dtype=np.int64)
+    n = len(source)
+    starts = np.arange(n) - 1
+    costs = np.column_stack([source, target])
+    is_first = np.ones(n, dtype=bool)
+    is_first[1:] = np.any(costs[1:] != costs[:-1], axis=1)
     first_of_ratio: dict[float, int] = {}
-    for s in range(len(source)):
+    for s in np.flatnonzero(is_first).tolist():
         ratio = round(math.atan2(source[s], target[s]), 12)
-        known = first_of_ratio.get(ratio, _NO_START)
-        if s and (source[s], target[s]) == (source[s - 1], target[s - 1]):
-            starts[s] = s - 1
-        else:
-            starts[s] = known
-            first_of_ratio[ratio] = s
+        starts[s] = first_of_ratio.get(ratio, _NO_START)
+        first_of_ratio[ratio] = s
     return starts
