@@ -157,7 +157,7 @@ class NewtonCall {
   }
 
   void factor() {
-    double largest = 0.0;
+    largest_ = 0.0;
     for (std::ptrdiff_t i = 0; i < n_free_; ++i) {
       const Real* row = problem_.row(memory_.units[i]);
       const bool source = i < n_free_source_;
@@ -171,12 +171,12 @@ class NewtonCall {
       for (std::ptrdiff_t j = split; j <= i; ++j) {
         out[j] = on_target * static_cast<double>(row[memory_.units[j]]);
       }
-      largest = std::max(largest, out[i]);
+      largest_ = std::max(largest_, out[i]);
     }
     for (std::ptrdiff_t i = 0; i < n_free_; ++i) {
-      memory_.factor[i * n_free_ + i] += kRidge * largest;
+      memory_.factor[i * n_free_ + i] += kRidge * largest_;
     }
-    cholesky_factor(memory_.factor.data(), n_free_, n_free_, kLeastPivot * largest);
+    cholesky_factor(memory_.factor.data(), n_free_, n_free_, kLeastPivot * largest_);
   }
 
   bool begin_solution() {
@@ -318,8 +318,14 @@ class NewtonCall {
       memory_.change[i] = state_.dual[i] - memory_.change[i];
       if (memory_.change[i] != 0.0) set_offsets(problem_, state_, i);
     }
+    const double size_before = state_.gradient_size;
     add_to_gradient(problem_, state_, memory_.change.data());
-    state_.gradient_is_fresh = false;
+    measure_gradient(state_);
+    // Four units at a time, and what was added may have been larger than what came out.
+    double moved = 0.0;
+    for (const double change : memory_.change) moved += std::abs(change);
+    state_.gradient_size = std::max({state_.gradient_size, size_before, moved * largest_});
+    count_rounding(state_, 0.25 * static_cast<double>(memory_.units.size()) + 2.0);
   }
 
   const Problem<Real>& problem_;
@@ -335,6 +341,7 @@ class NewtonCall {
   std::ptrdiff_t most_held_ = 0;
   std::ptrdiff_t small_stride_ = 0;
   bool is_coupled_ = false;
+  double largest_ = 0.0;      // diagonal entry of A
 };
 
 }  // namespace

@@ -13,6 +13,9 @@ namespace {
 
 constexpr int kMostFailedChecks = 8;
 
+// Errors of the gradient below this share of the tolerance do not matter.
+constexpr double kNegligible = 1e-4;
+
 // A variable this close to a bound, in widths of its box, stands at it.
 constexpr double kAtBound = 1e-12;
 
@@ -154,7 +157,6 @@ bool move_pair(const Problem<Real>& problem, State& state, const Choice& choice,
   return true;
 }
 
-// Rounding in the running gradient must not decide that the work is done.
 template <class Real>
 Choice refresh(const Problem<Real>& problem, State& state) {
   remove_drift(problem, state);
@@ -198,17 +200,23 @@ Status advance(const Problem<Real>& problem, State& state, const Options& option
     step = Step{};
     const bool out_of_steps = state.n_iter >= options.max_iter;
     if (state.violation < options.tol || out_of_steps || lost) {
-      const bool was_fresh = state.gradient_is_fresh;
-      if (!was_fresh) choice = refresh(problem, state);
-      if (state.violation < options.tol) return Status::optimal;
+      // Rounding in the running gradient must not decide that the work is done.
+      const double bearable = lost ? 0.0 : kNegligible * options.tol;
+      const bool is_sound = state.gradient_error <= bearable;
+      if (!is_sound) choice = refresh(problem, state);
+      if (state.violation < options.tol) {
+        remove_drift(problem, state);
+        return Status::optimal;
+      }
       if (out_of_steps) return Status::iteration_limit;
-      if (was_fresh || ++state.n_failed_checks > kMostFailedChecks) return Status::stalled;
+      if (is_sound || ++state.n_failed_checks > kMostFailedChecks) return Status::stalled;
     }
     if (n_steps-- <= 0) return Status::running;
     const std::ptrdiff_t down = choose_partner(problem, state, choice);
     lost = down < 0 || !move_pair(problem, state, choice, down, step);
     if (lost) continue;
-    state.gradient_is_fresh = false;
+    state.gradient_size += 2.0 * std::abs(step.length) * state.diagonal[step.up];
+    count_rounding(state, 2.0);
     ++state.n_iter;
   }
 }

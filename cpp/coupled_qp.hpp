@@ -51,7 +51,7 @@ struct Options {
 
 enum class Status {
   running,          // the burst ended, nothing else happened
-  optimal,          // violation below tol, confirmed on a gradient rebuilt from z
+  optimal,          // violation below tol, on a gradient free of rounding that could matter
   iteration_limit,
   stalled,          // tol is finer than double precision resolves on this problem
 };
@@ -66,7 +66,8 @@ struct State {
   double source_sum = 0.0;          // sum of z over the source units, known beyond the z's bits
   double violation = 0.0;           // largest slope down - smallest slope up; may be negative
   std::int64_t n_iter = 0;
-  bool gradient_is_fresh = false;   // rebuilt from z, no step since
+  double gradient_size = 0.0;       // no entry of the gradient is larger
+  double gradient_error = 0.0;      // of rounding since it was rebuilt from z, at most; 0: none
   int n_failed_checks = 0;
 };
 
@@ -91,8 +92,8 @@ template <class Real>
 Status advance(const Problem<Real>& problem, State& state, const Options& options,
                std::int64_t n_steps);
 
-// Intercepts, objectives and duality gap of the present z, whose gradient must be fresh: after
-// `advance` returned anything but `running`.
+// Intercepts, objectives and duality gap of the present z, after `advance` returned anything but
+// `running`.
 template <class Real>
 Solution summarise(const Problem<Real>& problem, const State& state);
 

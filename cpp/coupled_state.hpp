@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "coupled_qp.hpp"
 #include "smo_passes.hpp"
@@ -70,11 +71,24 @@ void add_to_gradient(const Problem<Real>& problem, State& state, const double* c
   }
 }
 
+inline void measure_gradient(State& state) {
+  state.gradient_size = 0.0;
+  for (const double g : state.gradient) {
+    state.gradient_size = std::max(state.gradient_size, std::abs(g));
+  }
+}
+
+// Enter into the books that every entry of the gradient was added to `n_times`.
+inline void count_rounding(State& state, double n_times) {
+  state.gradient_error += n_times * std::numeric_limits<double>::epsilon() * state.gradient_size;
+}
+
 template <class Real>
 void rebuild_gradient(const Problem<Real>& problem, State& state) {
   for (std::ptrdiff_t i = 0; i < problem.n_units; ++i) state.gradient[i] = -problem.targets[i];
   add_to_gradient(problem, state, state.dual.data());
-  state.gradient_is_fresh = true;
+  measure_gradient(state);
+  state.gradient_error = 0.0;
 }
 
 // Bring the sum of z over [begin, end) to `wanted`, from which rounding took it by the last bits

@@ -378,7 +378,11 @@ def test_unconverged_settings_are_told(domains):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        ({"grid": "huge"}, ValueError, r"grid must be one of \['full', 'quick'\] or a dict"),
+        (
+            {"grid": "huge"},
+            ValueError,
+            r"grid must be one of \['full', 'quick', 'paper'\] or a dict",
+        ),
         ({"grid": {"C_target": [-1.0]}}, ValueError, "C_target"),
         ({"grid": {"colour": [1]}}, ValueError, "colour"),
         ({"grid": []}, ValueError, "grid is empty"),

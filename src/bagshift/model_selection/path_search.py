@@ -79,7 +79,8 @@ def path_search(
         widths x 19 `C_source` x 19 `C_target` x 18 couplings, in its own units. The others are
         in units that mean the same at any number of rows and any feature scale: costs are such
         that C times the number of rows (`C_source`, C of SourceSVM) or bags (`C_target`, C of
-        InverseCalibrationSVM) times the mean diagonal of the kernel is constant, RBF widths are multiples of gamma "scale";
+        InverseCalibrationSVM) times the mean diagonal of the kernel is constant, RBF widths are
+        multiples of gamma "scale";
         `best_params` and `table` hold the resulting C and gamma. "quick" has 3 widths x 2
         `C_source` x 3 `C_target` x 5 couplings (no widths unless the kernel is RBF), "full" about
         ten times as many settings. Grids of CountLikelihoodClassifier are in prior variances of
