@@ -14,21 +14,18 @@ cell. The exit status is 1 when one is missed.
 """
 
 import argparse
-import os
-import platform
 import sys
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import piqp
-import sklearn
+from _timing import print_machine, print_verdict, time_interleaved
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 from bagshift.solvers import CoupledProblem, CoupledResult, solve_coupled
 from bagshift.solvers.reference import BetaDual, beta_dual
@@ -52,51 +49,8 @@ PIQP_TOLERANCES = (1e-4, 1e-6, 1e-8, 1e-10)
 LARGEST_ERROR = 1e-6
 PIQP_BAR = 10.0
 
-SHORTEST_ROUND = 0.005
 BAG_SIZE = 8
 N_FEATURES = 20
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Median seconds of two contenders, and the number of rounds."""
-
-    ours: float
-    theirs: float
-    repeats: int
-
-    @property
-    def ratio(self) -> float:
-        """How many times as long as ours theirs takes."""
-        return self.theirs / self.ours
-
-
-def cpu_seconds(run: Callable[[], object], number: int) -> float:
-    """Average over `number` calls: a fast one alone would measure cold caches."""
-    start = time.thread_time()
-    for _ in range(number):
-        run()
-    return (time.thread_time() - start) / number
-
-
-def calls_per_round(run: Callable[[], object]) -> int:
-    return max(1, int(SHORTEST_ROUND / cpu_seconds(run, 1)))
-
-
-def time_interleaved(
-    ours: Callable[[], object], theirs: Callable[[], object], repeats: int, seconds: float
-) -> Timing:
-    """Medians over `repeats` rounds, or as many as fit into `seconds`, at least one."""
-    ours_times, theirs_times = [], []
-    ours_number, theirs_number = calls_per_round(ours), calls_per_round(theirs)
-    begin = time.monotonic()
-    for _ in range(repeats):
-        ours_times.append(cpu_seconds(ours, ours_number))
-        theirs_times.append(cpu_seconds(theirs, theirs_number))
-        elapsed = time.monotonic() - begin
-        if elapsed + elapsed / len(ours_times) > seconds:
-            break
-    return Timing(float(np.median(ours_times)), float(np.median(theirs_times)), len(ours_times))
 
 
 def two_classes(rng: np.random.Generator, labels: Array) -> Array:
@@ -256,28 +210,6 @@ def compare_with_piqp(n: int, repeats: int, seconds: float) -> list[float]:
     return ratios
 
 
-def print_machine(repeats: int, seconds: float) -> None:
-    libraries = ", ".join(
-        f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpool_info()
-    )
-    print(
-        f"Python {platform.python_version()}, NumPy {np.__version__}, "
-        f"scikit-learn {sklearn.__version__}, PIQP {piqp.__version__}, {platform.machine()}, "
-        f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}"
-    )
-    print(f"Threads: {libraries}; PIQP 1; bagshift 1")
-    print(
-        f"Thread CPU time, interleaved, medians of {repeats} rounds, or of as many as fit into "
-        f"{seconds:g} s: the last column counts them"
-    )
-
-
-def print_verdict(name: str, value: float, bar: float) -> bool:
-    met = value >= bar
-    print(f"{name}: {value:.2f} (bar {bar:g}) {'met' if met else 'MISSED'}")
-    return met
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--repeats", type=int, default=15, help="rounds for each cell")
@@ -287,7 +219,7 @@ def main() -> int:
     )
     options = parser.parse_args()
     with threadpool_limits(limits=1):
-        print_machine(options.repeats, options.seconds)
+        print_machine(options.repeats, options.seconds, f"PIQP {piqp.__version__} 1")
         print("\nSupport vector classifier, precomputed kernel; times in ms")
         print(
             f"{'n':>6} {'C':>10} {'bagshift':>10} {'SVC':>10} {'ratio':>8} {'iter':>8} "

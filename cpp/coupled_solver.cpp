@@ -8,6 +8,10 @@
 namespace bagshift {
 namespace {
 
+// Credit for an iteration after a call that came to its end.
+constexpr double kRateAfterSuccess = 5.0;
+
+// Times its credit that a call may cost.
 constexpr double kOverdraft = 6.0;
 constexpr std::int64_t kShortestBurst = 32;
 constexpr std::ptrdiff_t kMostFree = 4000;
@@ -25,7 +29,9 @@ bool CoupledSolver<Real>::is_nearly_done(double cost) const {
 
 template <class Real>
 void CoupledSolver<Real>::call_newton(double budget) {
-  credit_ -= newton(problem_, state_, memory_, budget).cost;
+  const NewtonOutcome outcome = newton(problem_, state_, memory_, budget);
+  credit_ -= outcome.cost;
+  credit_rate_ = outcome.is_complete ? kRateAfterSuccess : 1.0;
   ++n_newton_;
 }
 
@@ -56,7 +62,7 @@ Status CoupledSolver<Real>::advance(std::int64_t n_steps) {
     if (status != Status::running) return status;
     n_steps -= done;
     burst_ -= done;
-    credit_ += static_cast<double>(done);
+    credit_ += credit_rate_ * static_cast<double>(done);
     if (burst_ > 0) continue;
     violation_before_ = before > 0 ? violation : std::numeric_limits<double>::infinity();
     last_burst_ = done;

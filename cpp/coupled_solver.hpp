@@ -4,9 +4,10 @@
 // Newton's method on the free variables. SMO finds which variables are free, at a little cost a
 // step; once they are nearly right, Newton's method is done where SMO would zigzag for very long.
 //
-// Newton's method may find nothing to gain. What bounds the loss is a budget: it is called when
-// its cost, estimated in iterations of SMO, is at most what SMO has spent since the last call, and
-// not at all when violations fall so fast that SMO will be done before.
+// Newton's method may find nothing to gain. What bounds the loss is a budget: iterations of SMO
+// give credit, of which the cost of every call is taken; once a call has come to its end, it is
+// worth more than they are. And there is none when violations fall so fast that SMO will be done
+// before.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,8 @@ class CoupledSolver {
   NewtonMemory& memory_;
   State state_;
   std::int64_t n_newton_ = 0;
-  double credit_ = 0.0;              // iterations so far, less the cost of Newton's method
+  double credit_ = 0.0;              // what may be spent on Newton's method, in iterations
+  double credit_rate_ = 1.0;         // credit for an iteration
   std::int64_t burst_ = 0;           // iterations until the next look
   double violation_before_ = 0.0;    // at the beginning of the last burst
   std::int64_t last_burst_ = 0;
