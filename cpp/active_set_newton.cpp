@@ -28,11 +28,11 @@ constexpr std::ptrdiff_t kFreePerHeld = 3;
 // of the machine that they were measured on, of which only the ratios matter.
 constexpr double kIteration = 150.0;
 constexpr double kIterationPerUnit = 1.1;
-constexpr double kRound = 1500.0;
-constexpr double kCube = 1.0 / 28.0;
-constexpr double kSquare = 3.5;
+constexpr double kRound = 1000.0;
+constexpr double kCube = 1.0 / 48.0;
+constexpr double kSquare = 2.2;
 constexpr double kEnter = 0.35;
-constexpr double kHeldSquare = 0.5;
+constexpr double kHeldSquare = 0.25;
 constexpr double kHeldBorder = 0.7;
 
 double iteration_time(std::ptrdiff_t n_units) {
@@ -164,11 +164,11 @@ class NewtonCall {
       const double on_source = source ? problem_.within : problem_.across;
       const double on_target = source ? problem_.across : problem_.within;
       double* out = memory_.factor.data() + i * n_free_;
-      const std::ptrdiff_t split = std::min(n_free_source_, i + 1);
-      for (std::ptrdiff_t j = 0; j < split; ++j) {
+      const std::ptrdiff_t split = std::max(n_free_source_, i);
+      for (std::ptrdiff_t j = i; j < split; ++j) {
         out[j] = on_source * static_cast<double>(row[memory_.units[j]]);
       }
-      for (std::ptrdiff_t j = split; j <= i; ++j) {
+      for (std::ptrdiff_t j = split; j < n_free_; ++j) {
         out[j] = on_target * static_cast<double>(row[memory_.units[j]]);
       }
       largest_ = std::max(largest_, out[i]);

@@ -66,18 +66,16 @@ void solve_chain(const Matrix<Real>& gram, std::ptrdiff_t n_source, const Vector
       gram.data(),    static_cast<std::ptrdiff_t>(gram.stride(0)), static_cast<std::ptrdiff_t>(m),
       n_source,       targets.data(), half_widths.data(), lower.data(), upper.data(), 1.0, 0.0, 0.0};
   const bagshift::Options options{tol, max_iter, true};
-  std::vector<bagshift::ChainEntry> entries(q);
-  bagshift::NewtonMemory memory;
+  bagshift::ChainSolver<Real> solver(problem, settings, options);
   std::size_t done = 0;
   while (done < q) {
     {
       nb::gil_scoped_release unlocked;
       const auto begin = std::chrono::steady_clock::now();
       while (done < q && std::chrono::steady_clock::now() - begin < kBetweenSignals) {
-        const auto s = static_cast<std::ptrdiff_t>(done);
-        bagshift::solve_chain(problem, settings.data(), s, s + 1, options, duals.data(),
-                              entries.data(), memory);
-        write_entry(entries[done], summaries.data() + done * kColumns);
+        const bagshift::ChainEntry entry =
+            solver.solve(static_cast<std::ptrdiff_t>(done), duals.data());
+        write_entry(entry, summaries.data() + done * kColumns);
         ++done;
       }
     }

@@ -13,62 +13,34 @@
 namespace bagshift {
 namespace {
 
-// Columns worked on together, as many as `subtract_dots` takes.
+// Rows that are factorised together and then taken off all later rows.
 constexpr std::ptrdiff_t kPanel = 4;
 
 constexpr double kFrozen = 1e100;
 
-BAGSHIFT_INLINE double dot(const double* BAGSHIFT_RESTRICT a, const double* BAGSHIFT_RESTRICT b,
-                           std::ptrdiff_t n) {
-  double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-  for (std::ptrdiff_t k = 0; k < n; ++k) sum += a[k] * b[k];
-  return sum;
+// target[k] -= weight * row[k] for k in [begin, n).
+BAGSHIFT_INLINE void subtract(double* BAGSHIFT_RESTRICT target, double weight,
+                              const double* BAGSHIFT_RESTRICT row, std::ptrdiff_t begin,
+                              std::ptrdiff_t n) {
+#pragma omp simd
+  for (std::ptrdiff_t k = begin; k < n; ++k) target[k] -= weight * row[k];
 }
 
-// Two rows against four: every number read is used in several products.
-BAGSHIFT_INLINE void subtract_dots(double* BAGSHIFT_RESTRICT row0, double* BAGSHIFT_RESTRICT row1,
-                                   const double* matrix, std::ptrdiff_t stride,
-                                   std::ptrdiff_t column, std::ptrdiff_t n) {
-  const double* BAGSHIFT_RESTRICT b0 = matrix + column * stride;
-  const double* BAGSHIFT_RESTRICT b1 = b0 + stride;
-  const double* BAGSHIFT_RESTRICT b2 = b1 + stride;
-  const double* BAGSHIFT_RESTRICT b3 = b2 + stride;
-  double s00 = 0.0, s01 = 0.0, s02 = 0.0, s03 = 0.0;
-  double s10 = 0.0, s11 = 0.0, s12 = 0.0, s13 = 0.0;
-#pragma omp simd reduction(+ : s00, s01, s02, s03, s10, s11, s12, s13)
-  for (std::ptrdiff_t k = 0; k < n; ++k) {
-    s00 += row0[k] * b0[k];
-    s01 += row0[k] * b1[k];
-    s02 += row0[k] * b2[k];
-    s03 += row0[k] * b3[k];
-    s10 += row1[k] * b0[k];
-    s11 += row1[k] * b1[k];
-    s12 += row1[k] * b2[k];
-    s13 += row1[k] * b3[k];
-  }
-  row0[column] -= s00;
-  row0[column + 1] -= s01;
-  row0[column + 2] -= s02;
-  row0[column + 3] -= s03;
-  row1[column] -= s10;
-  row1[column + 1] -= s11;
-  row1[column + 2] -= s12;
-  row1[column + 3] -= s13;
-}
-
-// Take the columns before the panel [begin, end) off rows `i` and `i + 1` within it.
-BAGSHIFT_INLINE void update_rows(double* matrix, std::ptrdiff_t stride, std::ptrdiff_t i,
-                                 std::ptrdiff_t n_rows, std::ptrdiff_t begin,
-                                 std::ptrdiff_t end) {
-  double* row = matrix + i * stride;
-  std::ptrdiff_t j = begin;
-  if (n_rows == 2) {
-    for (; j + 4 <= end; j += 4) subtract_dots(row, row + stride, matrix, stride, j, begin);
-  }
-  for (std::ptrdiff_t r = 0; r < n_rows; ++r) {
-    double* own = row + r * stride;
-    for (std::ptrdiff_t k = j; k < end; ++k) own[k] -= dot(own, matrix + k * stride, begin);
+// Two rows less four others: every number read is used in several products.
+BAGSHIFT_INLINE void subtract_panel(double* BAGSHIFT_RESTRICT row0,
+                                    double* BAGSHIFT_RESTRICT row1, const double* panel,
+                                    std::ptrdiff_t stride, std::ptrdiff_t i, std::ptrdiff_t n) {
+  const double* BAGSHIFT_RESTRICT u0 = panel;
+  const double* BAGSHIFT_RESTRICT u1 = u0 + stride;
+  const double* BAGSHIFT_RESTRICT u2 = u1 + stride;
+  const double* BAGSHIFT_RESTRICT u3 = u2 + stride;
+  const double a0 = u0[i], a1 = u1[i], a2 = u2[i], a3 = u3[i];
+  const double b0 = u0[i + 1], b1 = u1[i + 1], b2 = u2[i + 1], b3 = u3[i + 1];
+  row0[i] -= a0 * a0 + a1 * a1 + a2 * a2 + a3 * a3;
+#pragma omp simd
+  for (std::ptrdiff_t k = i + 1; k < n; ++k) {
+    row0[k] -= (a0 * u0[k] + a1 * u1[k]) + (a2 * u2[k] + a3 * u3[k]);
+    row1[k] -= (b0 * u0[k] + b1 * u1[k]) + (b2 * u2[k] + b3 * u3[k]);
   }
 }
 
@@ -76,21 +48,27 @@ BAGSHIFT_INLINE void factor_impl(double* matrix, std::ptrdiff_t n, std::ptrdiff_
                                  double least_pivot) {
   for (std::ptrdiff_t begin = 0; begin < n; begin += kPanel) {
     const std::ptrdiff_t end = std::min(begin + kPanel, n);
-    // Rows of the panel itself: entries above their diagonal come out as well, and are not used.
-    for (std::ptrdiff_t i = begin; i < n && begin > 0; i += 2) {
-      update_rows(matrix, stride, i, std::min<std::ptrdiff_t>(2, n - i), begin, end);
+    double* panel = matrix + begin * stride;
+    for (std::ptrdiff_t i = begin; i < end; ++i) {
+      double* BAGSHIFT_RESTRICT row = matrix + i * stride;
+      for (std::ptrdiff_t p = begin; p < i; ++p) {
+        const double* other = matrix + p * stride;
+        subtract(row, other[i], other, i, n);
+      }
+      row[i] = row[i] > least_pivot ? std::sqrt(row[i]) : kFrozen;
+      const double scale = 1.0 / row[i];
+#pragma omp simd
+      for (std::ptrdiff_t k = i + 1; k < n; ++k) row[k] *= scale;
     }
-    for (std::ptrdiff_t i = begin; i < n; ++i) {
+    if (end - begin < kPanel) break;
+    std::ptrdiff_t i = end;
+    for (; i + 2 <= n; i += 2) {
       double* row = matrix + i * stride;
-      const std::ptrdiff_t last = std::min(i, end);
-      for (std::ptrdiff_t j = begin; j < last; ++j) {
-        const double* other = matrix + j * stride;
-        row[j] = (row[j] - dot(row + begin, other + begin, j - begin)) / other[j];
-      }
-      if (i < end) {
-        const double pivot = row[i] - dot(row + begin, row + begin, i - begin);
-        row[i] = pivot > least_pivot ? std::sqrt(pivot) : kFrozen;
-      }
+      subtract_panel(row, row + stride, panel, stride, i, n);
+    }
+    for (std::ptrdiff_t p = begin; p < end && i < n; ++p) {
+      const double* other = matrix + p * stride;
+      subtract(matrix + i * stride, other[i], other, i, n);
     }
   }
 }
@@ -102,31 +80,34 @@ BAGSHIFT_INLINE void solve_impl(const double* factor, std::ptrdiff_t n, std::ptr
   for (; i + 2 <= n; i += 2) {
     const double* BAGSHIFT_RESTRICT row0 = factor + i * stride;
     const double* BAGSHIFT_RESTRICT row1 = row0 + stride;
-    double sum0 = 0.0;
-    double sum1 = 0.0;
-#pragma omp simd reduction(+ : sum0, sum1)
-    for (std::ptrdiff_t k = first; k < i; ++k) {
-      sum0 += row0[k] * x[k];
-      sum1 += row1[k] * x[k];
-    }
-    x[i] = (x[i] - sum0) / row0[i];
-    x[i + 1] = (x[i + 1] - sum1 - row1[i] * x[i]) / row1[i + 1];
+    const double value0 = x[i] / row0[i];
+    const double value1 = (x[i + 1] - value0 * row0[i + 1]) / row1[i + 1];
+    x[i] = value0;
+    x[i + 1] = value1;
+#pragma omp simd
+    for (std::ptrdiff_t k = i + 2; k < n; ++k) x[k] -= value0 * row0[k] + value1 * row1[k];
   }
-  if (i < n) x[i] = (x[i] - dot(factor + i * stride + first, x + first, i - first)) /
-                    factor[i * stride + i];
+  if (i < n) x[i] /= factor[i * stride + i];
 
   i = n - 1;
   for (; i >= 1; i -= 2) {
     const double* BAGSHIFT_RESTRICT row0 = factor + i * stride;
     const double* BAGSHIFT_RESTRICT row1 = row0 - stride;
-    const double value0 = x[i] / row0[i];
-    const double value1 = (x[i - 1] - value0 * row0[i - 1]) / row1[i - 1];
-    x[i] = value0;
-    x[i - 1] = value1;
-#pragma omp simd
-    for (std::ptrdiff_t k = 0; k < i - 1; ++k) x[k] -= value0 * row0[k] + value1 * row1[k];
+    double sum0 = 0.0;
+    double sum1 = 0.0;
+#pragma omp simd reduction(+ : sum0, sum1)
+    for (std::ptrdiff_t k = i + 1; k < n; ++k) {
+      sum0 += row0[k] * x[k];
+      sum1 += row1[k] * x[k];
+    }
+    x[i] = (x[i] - sum0) / row0[i];
+    x[i - 1] = (x[i - 1] - sum1 - row1[i] * x[i]) / row1[i - 1];
   }
-  if (i == 0) x[0] /= factor[0];
+  if (i < 0) return;
+  double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+  for (std::ptrdiff_t k = 1; k < n; ++k) sum += factor[k] * x[k];
+  x[0] = (x[0] - sum) / factor[0];
 }
 
 }  // namespace

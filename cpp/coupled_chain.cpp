@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <limits>
-#include <vector>
+#include <utility>
 
 #include "coupled_solver.hpp"
 
 namespace bagshift {
 namespace {
+
+constexpr std::int64_t kToTheEnd = std::numeric_limits<std::int64_t>::max();
 
 // The units [begin, end) alone, as one machine.
 template <class Real>
@@ -24,17 +26,6 @@ Problem<Real> part_of(const Problem<Real>& problem, std::ptrdiff_t begin, std::p
   return part;
 }
 
-template <class Real>
-ChainEntry solve_one(const Problem<Real>& problem, const Options& options, const double* guess,
-                     double* dual, NewtonMemory& memory) {
-  CoupledSolver<Real> solver(problem, options, memory);
-  solver.start(guess);
-  const Status status = solver.advance(std::numeric_limits<std::int64_t>::max());
-  const State& state = solver.state();
-  std::copy(state.dual.begin(), state.dual.end(), dual);
-  return {summarise(problem, state), status, state.n_iter};
-}
-
 // What an earlier dual has to be multiplied with to stay feasible and keep bounds bounds.
 double growth(const ChainSetting& from, const ChainSetting& to) {
   if (from.target_cost > 0.0) return to.target_cost / from.target_cost;
@@ -44,57 +35,102 @@ double growth(const ChainSetting& from, const ChainSetting& to) {
 }  // namespace
 
 template <class Real>
-void solve_chain(const Problem<Real>& at_unit_costs, const ChainSetting* settings,
-                 std::ptrdiff_t begin, std::ptrdiff_t end, const Options& options, double* duals,
-                 ChainEntry* entries, NewtonMemory& memory) {
-  const std::ptrdiff_t m = at_unit_costs.n_units;
-  const std::ptrdiff_t n = at_unit_costs.n_source;
-  std::vector<double> lower(m);
-  std::vector<double> upper(m);
-  std::vector<double> guess(m);
-  for (std::ptrdiff_t s = begin; s < end; ++s) {
-    const ChainSetting& setting = settings[s];
-    Problem<Real> problem = at_unit_costs;
-    for (std::ptrdiff_t i = 0; i < m; ++i) {
-      const double cost = problem.is_source(i) ? setting.source_cost : setting.target_cost;
-      lower[i] = cost * at_unit_costs.lower[i];
-      upper[i] = cost * at_unit_costs.upper[i];
-    }
-    problem.lower = lower.data();
-    problem.upper = upper.data();
-    problem.within = setting.within;
-    problem.across = setting.across;
-    problem.inverse_coupling = setting.inverse_coupling;
-
-    const double* start = nullptr;
-    if (setting.start >= 0) {
-      const double factor = growth(settings[setting.start], setting);
-      const double* earlier = duals + setting.start * m;
-      for (std::ptrdiff_t i = 0; i < m; ++i) guess[i] = factor * earlier[i];
-      start = guess.data();
-    }
-    double* dual = duals + s * m;
-    if (!setting.is_apart) {
-      entries[s] = solve_one(problem, options, start, dual, memory);
-      continue;
-    }
-    const ChainEntry source = solve_one(part_of(problem, 0, n), options, start, dual, memory);
-    ChainEntry& entry = entries[s];
-    entry = solve_one(part_of(problem, n, m), options, start == nullptr ? nullptr : start + n,
-                      dual + n, memory);
-    entry.summary.objective += source.summary.objective;
-    entry.summary.dual_objective += source.summary.dual_objective;
-    entry.summary.dual_gap += source.summary.dual_gap;
-    entry.summary.violation = std::max(entry.summary.violation, source.summary.violation);
-    entry.summary.intercept_shift = source.summary.intercept - entry.summary.intercept;
-    entry.n_iter += source.n_iter;
-    if (source.status != Status::optimal) entry.status = source.status;
+void ChainSolver<Real>::state_problem(const ChainSetting& setting, Solved& solved) const {
+  const std::ptrdiff_t m = base_.n_units;
+  solved.lower.resize(m);
+  solved.upper.resize(m);
+  for (std::ptrdiff_t i = 0; i < m; ++i) {
+    const double cost = base_.is_source(i) ? setting.source_cost : setting.target_cost;
+    solved.lower[i] = cost * base_.lower[i];
+    solved.upper[i] = cost * base_.upper[i];
   }
+  solved.problem = base_;
+  solved.problem.lower = solved.lower.data();
+  solved.problem.upper = solved.upper.data();
+  solved.problem.within = setting.within;
+  solved.problem.across = setting.across;
+  solved.problem.inverse_coupling = setting.inverse_coupling;
 }
 
-template void solve_chain(const Problem<float>&, const ChainSetting*, std::ptrdiff_t,
-                          std::ptrdiff_t, const Options&, double*, ChainEntry*, NewtonMemory&);
-template void solve_chain(const Problem<double>&, const ChainSetting*, std::ptrdiff_t,
-                          std::ptrdiff_t, const Options&, double*, ChainEntry*, NewtonMemory&);
+template <class Real>
+ChainEntry ChainSolver<Real>::solve_part(const Problem<Real>& problem, const double* guess,
+                                         double* dual) {
+  CoupledSolver<Real> solver(problem, options_, memory_);
+  solver.start(guess);
+  const Status status = solver.advance(kToTheEnd);
+  const State& state = solver.state();
+  std::copy(state.dual.begin(), state.dual.end(), dual);
+  return {summarise(problem, state), status, state.n_iter};
+}
+
+template <class Real>
+ChainEntry ChainSolver<Real>::solve_apart(const ChainSetting& setting,
+                                          const Problem<Real>& problem, const double* earlier,
+                                          double factor, double* dual) {
+  const std::ptrdiff_t n = problem.n_source;
+  const std::ptrdiff_t m = problem.n_units;
+  std::vector<double> guess;
+  if (setting.start >= 0) {
+    guess.assign(earlier, earlier + m);
+    for (double& z : guess) z *= factor;
+  }
+  const bool has_guess = !guess.empty();
+  const ChainEntry source =
+      solve_part(part_of(problem, 0, n), has_guess ? guess.data() : nullptr, dual);
+  ChainEntry entry =
+      solve_part(part_of(problem, n, m), has_guess ? guess.data() + n : nullptr, dual + n);
+  entry.summary.objective += source.summary.objective;
+  entry.summary.dual_objective += source.summary.dual_objective;
+  entry.summary.dual_gap += source.summary.dual_gap;
+  entry.summary.violation = std::max(entry.summary.violation, source.summary.violation);
+  entry.summary.intercept_shift = source.summary.intercept - entry.summary.intercept;
+  entry.n_iter += source.n_iter;
+  if (source.status != Status::optimal) entry.status = source.status;
+  return entry;
+}
+
+template <class Real>
+ChainEntry ChainSolver<Real>::solve(std::ptrdiff_t number, double* duals) {
+  const ChainSetting& setting = settings_[number];
+  const std::ptrdiff_t m = base_.n_units;
+  double* dual = duals + number * m;
+  const double* earlier = setting.start >= 0 ? duals + setting.start * m : nullptr;
+  const double factor = setting.start >= 0 ? growth(settings_[setting.start], setting) : 0.0;
+  Solved next;
+  state_problem(setting, next);
+  if (setting.is_apart) return solve_apart(setting, next.problem, earlier, factor, dual);
+
+  CoupledSolver<Real> solver(next.problem, options_, memory_);
+  if (setting.start >= 0 && setting.start == last_.number) {
+    solver.start_from(last_.state, last_.problem, factor);
+  } else if (setting.start >= 0 && setting.start == first_.number) {
+    solver.start_from(first_.state, first_.problem, factor);
+  } else if (setting.start >= 0) {
+    std::vector<double> guess(earlier, earlier + m);
+    for (double& z : guess) z *= factor;
+    solver.start(guess.data());
+  } else {
+    solver.start(nullptr);
+  }
+  const Status status = solver.advance(kToTheEnd);
+  next.number = number;
+  next.state = std::move(solver.state());
+  std::copy(next.state.dual.begin(), next.state.dual.end(), dual);
+  const ChainEntry entry{summarise(next.problem, next.state), status, next.state.n_iter};
+  // The problem points at its own boxes, which move with it.
+  last_ = std::move(next);
+  const bool is_first = number == 0 ||
+                        settings_[number - 1].source_cost != setting.source_cost ||
+                        settings_[number - 1].target_cost != setting.target_cost;
+  if (is_first) {
+    first_ = last_;
+    first_.problem.lower = first_.lower.data();
+    first_.problem.upper = first_.upper.data();
+  }
+  return entry;
+}
+
+template class ChainSolver<float>;
+template class ChainSolver<double>;
 
 }  // namespace bagshift

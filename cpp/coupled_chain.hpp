@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "active_set_newton.hpp"
 #include "coupled_qp.hpp"
@@ -28,11 +29,39 @@ struct ChainEntry {
   std::int64_t n_iter;
 };
 
-// Solve settings [begin, end); `duals` has a row of n_units for every setting, those before `begin`
-// filled in.
+// Solves the settings of a chain in their order.
 template <class Real>
-void solve_chain(const Problem<Real>& at_unit_costs, const ChainSetting* settings,
-                 std::ptrdiff_t begin, std::ptrdiff_t end, const Options& options, double* duals,
-                 ChainEntry* entries, NewtonMemory& memory);
+class ChainSolver {
+ public:
+  ChainSolver(const Problem<Real>& at_unit_costs, const std::vector<ChainSetting>& settings,
+              const Options& options)
+      : base_(at_unit_costs), settings_(settings), options_(options) {}
+
+  // Solve setting `number`, after all before it. `duals` has a row of n_units for every setting,
+  // those before filled in.
+  ChainEntry solve(std::ptrdiff_t number, double* duals);
+
+ private:
+  // A problem with boxes of its own, and the state at its solution.
+  struct Solved {
+    std::ptrdiff_t number = -1;
+    std::vector<double> lower;
+    std::vector<double> upper;
+    Problem<Real> problem{};
+    State state;
+  };
+
+  void state_problem(const ChainSetting& setting, Solved& solved) const;
+  ChainEntry solve_apart(const ChainSetting& setting, const Problem<Real>& problem,
+                         const double* earlier, double factor, double* dual);
+  ChainEntry solve_part(const Problem<Real>& problem, const double* guess, double* dual);
+
+  Problem<Real> base_;
+  const std::vector<ChainSetting>& settings_;
+  Options options_;
+  NewtonMemory memory_;
+  Solved last_;
+  Solved first_;            // of the last costs, from which the next ones start
+};
 
 }  // namespace bagshift

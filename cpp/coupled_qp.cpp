@@ -157,6 +157,40 @@ bool move_pair(const Problem<Real>& problem, State& state, const Choice& choice,
   return true;
 }
 
+// What target units contribute to the gradient is summed anew; with it, what source units do
+// follows from the gradient, and both get their new weights.
+template <class Real>
+void change_weights(const Problem<Real>& problem, const Problem<Real>& earlier, State& state) {
+  const std::ptrdiff_t m = problem.n_units;
+  const std::ptrdiff_t n = problem.n_source;
+  if (n == 0 || earlier.across == 0.0) {
+    rebuild_gradient(problem, state);
+    return;
+  }
+  Problem<Real> unweighted = problem;
+  unweighted.within = unweighted.across = 1.0;
+  std::vector<double> by_target(m, 0.0);
+  std::vector<double> change(state.dual);
+  std::fill_n(change.begin(), n, 0.0);
+  std::swap(by_target, state.gradient);
+  add_to_gradient(unweighted, state, change.data());
+  std::swap(by_target, state.gradient);
+  for (std::ptrdiff_t i = 0; i < m; ++i) {
+    const bool source = i < n;
+    const double on_source = source ? earlier.within : earlier.across;
+    const double on_target = source ? earlier.across : earlier.within;
+    const double by_source =
+        (state.gradient[i] + problem.targets[i] - on_target * by_target[i]) / on_source;
+    state.gradient[i] = (source ? problem.within : problem.across) * by_source +
+                        (source ? problem.across : problem.within) * by_target[i] -
+                        problem.targets[i];
+  }
+  for (std::ptrdiff_t i = 0; i < m; ++i) state.diagonal[i] *= problem.within / earlier.within;
+  const double growth = std::max(1.0, problem.across / earlier.across);
+  const double rounding = 8.0 * std::numeric_limits<double>::epsilon() * state.gradient_size;
+  state.gradient_error = growth * (state.gradient_error + rounding / earlier.across);
+}
+
 template <class Real>
 Choice refresh(const Problem<Real>& problem, State& state) {
   remove_drift(problem, state);
@@ -191,6 +225,29 @@ State start(const Problem<Real>& problem, const double* guess) {
 }
 
 template <class Real>
+State start_from(const Problem<Real>& problem, const State& earlier,
+                 const Problem<Real>& earlier_problem, double factor) {
+  State state = earlier;
+  state.n_iter = 0;
+  state.n_failed_checks = 0;
+  const std::ptrdiff_t m = problem.n_units;
+  if (factor != 1.0) {
+    for (std::ptrdiff_t i = 0; i < m; ++i) {
+      const double z = factor * state.dual[i];
+      state.dual[i] = std::min(std::max(z, problem.lower[i]), problem.upper[i]);
+      state.gradient[i] = factor * (state.gradient[i] + problem.targets[i]) - problem.targets[i];
+      set_offsets(problem, state, i);
+    }
+    state.source_sum *= factor;
+    state.gradient_error *= factor;
+  }
+  if (problem.within != earlier_problem.within) change_weights(problem, earlier_problem, state);
+  measure_gradient(state);
+  count_rounding(state, 4.0);
+  return state;
+}
+
+template <class Real>
 Status advance(const Problem<Real>& problem, State& state, const Options& options,
                std::int64_t n_steps) {
   Step step;
@@ -205,7 +262,8 @@ Status advance(const Problem<Real>& problem, State& state, const Options& option
       const bool is_sound = state.gradient_error <= bearable;
       if (!is_sound) choice = refresh(problem, state);
       if (state.violation < options.tol) {
-        remove_drift(problem, state);
+        // So few steps took the sums off by less than their own rounding.
+        if (state.n_unbalanced > problem.n_units) remove_drift(problem, state);
         return Status::optimal;
       }
       if (out_of_steps) return Status::iteration_limit;
@@ -217,6 +275,7 @@ Status advance(const Problem<Real>& problem, State& state, const Options& option
     if (lost) continue;
     state.gradient_size += 2.0 * std::abs(step.length) * state.diagonal[step.up];
     count_rounding(state, 2.0);
+    ++state.n_unbalanced;
     ++state.n_iter;
   }
 }
@@ -292,6 +351,8 @@ Solution summarise(const Problem<Real>& problem, const State& state) {
 
 template State start(const Problem<float>&, const double*);
 template State start(const Problem<double>&, const double*);
+template State start_from(const Problem<float>&, const State&, const Problem<float>&, double);
+template State start_from(const Problem<double>&, const State&, const Problem<double>&, double);
 template Status advance(const Problem<float>&, State&, const Options&, std::int64_t);
 template Status advance(const Problem<double>&, State&, const Options&, std::int64_t);
 template Solution summarise(const Problem<float>&, const State&);

@@ -68,6 +68,7 @@ struct State {
   std::int64_t n_iter = 0;
   double gradient_size = 0.0;       // no entry of the gradient is larger
   double gradient_error = 0.0;      // of rounding since it was rebuilt from z, at most; 0: none
+  std::int64_t n_unbalanced = 0;    // steps since the sums of z were last made exact
   int n_failed_checks = 0;
 };
 
@@ -86,6 +87,12 @@ struct Solution {
 // Begin from `guess` (nullptr: zero), clipped into the box and moved onto sum z = 0.
 template <class Real>
 State start(const Problem<Real>& problem, const double* guess);
+
+// Begin from the `earlier` solution of a problem that differs in coupling, and in its boxes by a
+// common `factor`. The gradient is carried over, which needs the rows of target units only.
+template <class Real>
+State start_from(const Problem<Real>& problem, const State& earlier,
+                 const Problem<Real>& earlier_problem, double factor);
 
 // Run at most `n_steps` iterations.
 template <class Real>

@@ -38,10 +38,22 @@ void CoupledSolver<Real>::call_newton(double budget) {
 template <class Real>
 void CoupledSolver<Real>::start(const double* guess) {
   state_ = bagshift::start(problem_, guess);
+  begin(guess != nullptr);
+}
+
+template <class Real>
+void CoupledSolver<Real>::start_from(const State& earlier, const Problem<Real>& earlier_problem,
+                                     double factor) {
+  state_ = bagshift::start_from(problem_, earlier, earlier_problem, factor);
+  begin(true);
+}
+
+template <class Real>
+void CoupledSolver<Real>::begin(bool has_guess) {
   const auto m = static_cast<std::int64_t>(problem_.n_units);
   burst_ = std::max(kShortestBurst, m);
   violation_before_ = std::numeric_limits<double>::infinity();
-  if (guess == nullptr || !options_.use_newton) return;
+  if (!has_guess || !options_.use_newton) return;
   const std::ptrdiff_t n_free = count_free(problem_, state_);
   if (n_free < 2 || newton_cost(n_free, m) >= static_cast<double>(m)) return;
   // The guess may be the solution.

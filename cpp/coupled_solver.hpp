@@ -27,6 +27,9 @@ class CoupledSolver {
   // method at once.
   void start(const double* guess);
 
+  // The same from a solution of a problem alike; see `bagshift::start_from`.
+  void start_from(const State& earlier, const Problem<Real>& earlier_problem, double factor);
+
   // Run about `n_steps` iterations.
   Status advance(std::int64_t n_steps);
 
@@ -36,6 +39,7 @@ class CoupledSolver {
 
  private:
   bool is_nearly_done(double cost) const;
+  void begin(bool has_guess);
   void call_newton(double budget);
 
   Problem<Real> problem_;
