@@ -70,6 +70,7 @@ class Program:
 
     @property
     def problem(self) -> CoupledProblem:
+        """Its program, at its own costs."""
         base = self.at_unit_costs
         is_source = np.arange(base.targets.size) < base.n_source
         cost = np.where(is_source, self.c_source, self.c_target)
@@ -195,8 +196,8 @@ def compare(n: int, sample: int) -> list[bool]:
         one, wall = search_seconds(domains, 1)
         two, wall_two = search_seconds(domains, 2)
         print(
-            f"Whole search by TGPLMCV: {one:.1f} CPU s, {wall:.1f} s; two threads {two:.1f} CPU s, "
-            f"{wall_two:.1f} s (load {os.getloadavg()[0]:.1f}); PIQP loop / search: "
+            f"Whole search by TGPLMCV: {one:.1f} CPU s, {wall:.1f} s; two threads {two:.1f} CPU "
+            f"s, {wall_two:.1f} s (load {os.getloadavg()[0]:.1f}); PIQP loop / search: "
             f"{total / one:.0f}"
         )
         met.append(print_verdict("CPU of one thread / two", one / two, 1 / THREADS_BAR))
