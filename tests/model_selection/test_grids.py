@@ -39,6 +39,43 @@ def test_full_grid_is_about_ten_times_the_quick_one(domains):
     assert 8 <= len(ParameterGrid(named_grid("full", machine, data))) / 90 <= 12
 
 
+@pytest.mark.parametrize(
+    ("machine", "with_source", "n_settings"),
+    [
+        (TGPLM(), True, 13 * 19 * 19 * 18),
+        (TGPLM(), False, 13 * 19),
+        (TGPLM(kernel="linear"), True, 19 * 19 * 18),
+        (SourceSVM(), True, 13 * 19),
+    ],
+    ids=["tgplm", "no source", "linear", "svm"],
+)
+def test_grid_of_the_paper(machine, with_source, n_settings, domains):
+    source = domains.source if with_source else None
+    data = read_training(machine, domains.X, domains.bags, source=source)
+    grid = named_grid("paper", machine, data)
+    assert len(ParameterGrid(grid)) == n_settings
+    if "gamma" in grid:
+        rows = domains.X_source if with_source else domains.X
+        unit = 1.0 / np.linalg.norm(rows, axis=1).mean() ** 2
+        np.testing.assert_allclose(grid["gamma"], unit * 2.0 ** np.arange(-6, 7), rtol=1e-12)
+
+
+def test_the_grid_of_the_paper_is_searched_by_ten_folds_at_most(domains):
+    found = chosen(InverseCalibrationSVM(), domains, "paper")
+    assert len(found.table) == 13 * 19
+    found = path_search(InverseCalibrationSVM(), domains.X, domains.bags, grid="paper")
+    assert found.n_splits == 10
+
+
+@pytest.mark.nightly
+def test_the_complete_grid_of_the_paper(domains):
+    found = path_search(
+        TGPLM(), domains.X, domains.bags, source=domains.source, grid="paper", n_jobs=2
+    )
+    assert len(found.table) == 84_474
+    assert all(entry["converged"] for entry in found.table)
+
+
 def test_without_a_source_there_is_nothing_to_couple(domains):
     search = path_search(TGPLM(), domains.X, domains.bags, grid="quick", cv=3)
     assert {name for entry in search.table for name in entry["params"]} == {"C_target", "gamma"}

@@ -31,6 +31,7 @@ class Search(StrEnum):
     NONE = "none"
     QUICK = "quick"
     FULL = "full"
+    PAPER = "paper"
 
 
 class KernelName(StrEnum):
@@ -229,6 +230,11 @@ def _machine_request(
 
     if method is Method.SVM and not has_source:
         raise typer.BadParameter("--method svm learns from history; give --source and --label.")
+    if search is Search.PAPER and method is Method.COUNT_LIKELIHOOD:
+        raise typer.BadParameter(
+            "--search paper is the grid of the paper's machines; give --method tgplm, ic-svm or "
+            "svm, or take --search full."
+        )
     return MachineRequest(
         method=method.value,
         search=search.value,

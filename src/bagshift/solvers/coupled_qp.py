@@ -35,7 +35,10 @@ source units. This is the dual of TGPLM in the variables :math:`\theta = \alpha 
 for each bag where the paper has two.
 
 The program is solved by sequential minimal optimisation with second-order working sets
-[1]_, as in LIBSVM, with an exact search across the kink of :math:`|z_i|`.
+[1]_, as in LIBSVM, with an exact search across the kink of :math:`|z_i|`. Where that goes on for
+long, it takes turns with Newton's method on the free variables, those strictly inside their box
+and, with a tube, not zero: among these the program is one linear system, solved by its Cholesky
+factor, and variables that meet a bound on the way are held there (a primal active-set method).
 
 References
 ----------

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from bagshift.workflows.noise import NoiseRequest
 
 Method = Literal["count-likelihood", "tgplm", "ic-svm", "svm"]
-Search = Literal["none", "quick", "full"]
+Search = Literal["none", "quick", "full", "paper"]
 OnUnmatched = Literal["raise", "drop"]
 
 
@@ -115,7 +115,7 @@ class MachineRequest:
     ----------
     method : {"count-likelihood", "tgplm", "ic-svm", "svm"}
         Coupled machine by counts or by mean scores, bags alone, or history alone.
-    search : {"none", "quick", "full"}
+    search : {"none", "quick", "full", "paper"}
         How hard to look for settings by whole-bag cross-validation.
     parameters : dict
         Settings that are given, by the estimator's parameter names; not searched.
