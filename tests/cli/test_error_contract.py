@@ -595,6 +595,7 @@ def test_output_that_cannot_be_written_is_refused_before_the_work(
         ({"label": None}, "--source needs --label"),
         ({"source": None, "shares_bag": "x"}, "--label goes with --source"),
         ({"method": "nonsense"}, "nonsense"),
+        ({"search": "paper"}, "--search paper is the grid of the paper's machines"),
         ({"gamma": "wide"}, "--gamma"),
         ({"gamma": "-1"}, "--gamma"),
         ({"coupling": "-1"}, "coupling"),
