@@ -595,7 +595,6 @@ def test_output_that_cannot_be_written_is_refused_before_the_work(
         ({"label": None}, "--source needs --label"),
         ({"source": None, "shares_bag": "x"}, "--label goes with --source"),
         ({"method": "nonsense"}, "nonsense"),
-        ({"search": "paper"}, "--search paper is the grid of the paper's machines"),
         ({"gamma": "wide"}, "--gamma"),
         ({"gamma": "-1"}, "--gamma"),
         ({"coupling": "-1"}, "coupling"),
@@ -618,6 +617,12 @@ def test_command_that_is_not_understood(
     outcome = election.fit(**change)
     assert outcome.code == 2, outcome.words
     assert fragment in outcome.words
+
+
+def test_the_grid_of_the_paper_goes_with_its_machines(election: Any) -> None:
+    outcome = election.fit("--search", "paper")
+    assert outcome.code == 2, outcome.words
+    assert "--search paper is the grid of the paper's machines" in outcome.words
 
 
 # --- what should not happen ---------------------------------------------------------------------
