@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Classifiers of scikit-learn inside ours: frames, missing values, weights, and the default."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,7 +8,6 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -22,7 +19,6 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from bagshift import (
     BagEM,
     BagKFold,
-    Bags,
     PriorShift,
     SourceScaleWarning,
     stack_domains,
@@ -163,20 +159,6 @@ def test_a_pipeline_without_weights_is_named_by_its_last_step():
 
 
 # The default ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("labels", ["counts", "posterior"])
-def test_default_needs_no_scaling(labels):
-    X, y = load_breast_cancer(return_X_y=True)
-    ids = np.arange(len(y)) % 60
-    bags = Bags.from_arrays(ids, {k: y[ids == k].mean() for k in range(60)})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        machine = BagEM(labels=labels).fit(X, bags)
-    assert machine.converged_
-    Z = X * np.geomspace(1e-3, 1e3, X.shape[1]) + 5.0
-    again = clone(machine).fit(Z, bags)
-    np.testing.assert_allclose(machine.decision_function(X), again.decision_function(Z), atol=0.01)
 
 
 @MACHINES

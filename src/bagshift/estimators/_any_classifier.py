@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy import sparse as sp
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import InputTags, get_tags
 from sklearn.utils.validation import has_fit_parameter
@@ -20,24 +19,19 @@ from bagshift.estimators._in_bags import logit_of_columns
 Floats = NDArray[np.float64]
 
 
-def given_or_default(estimator: Any, *, sparse: bool = False) -> Any:
-    """Return the classifier to be trained: the one given, or standardised logistic regression.
+def given_or_default(estimator: Any) -> Any:
+    """Return the classifier that is to be trained: the one given, or logistic regression.
 
     Parameters
     ----------
     estimator : classifier or None
-    sparse : bool, default=False
-        Whether the rows are sparse, so that they are scaled without being centred.
 
     Returns
     -------
     classifier
         Not fitted.
     """
-    if estimator is not None:
-        return estimator
-    scaler = StandardScaler(with_mean=not sparse)
-    return make_pipeline(scaler, LogisticRegression(tol=1e-6, max_iter=1000))
+    return LogisticRegression(tol=1e-6, max_iter=1000) if estimator is None else estimator
 
 
 def set_input_tags(tags: InputTags, estimator: Any) -> None:
@@ -51,7 +45,7 @@ def set_input_tags(tags: InputTags, estimator: Any) -> None:
         The machine's parameter. A Pipeline says nothing of missing values: its steps do, when
         they are fitted.
     """
-    inside = get_tags(given_or_default(estimator, sparse=True)).input_tags
+    inside = get_tags(given_or_default(estimator)).input_tags
     tags.sparse = inside.sparse
     tags.allow_nan = inside.allow_nan or hasattr(estimator, "steps")
 

@@ -91,8 +91,8 @@ class BagEM(OptionalProbabilities, BagClassifier):
     ----------
     estimator : classifier or None, default=None
         A scikit-learn classifier with ``decision_function`` or ``predict_proba``, or a Pipeline
-        that ends in one; scaling belongs into it. None standardises the columns and takes
-        logistic regression. It gets frames with named columns as they came, and other rows as a
+        that ends in one; scaling belongs into it. None is logistic regression on the columns as
+        they are. It gets frames with named columns as they came, and other rows as a
         matrix of numbers; NaN is handed on where the classifier takes it, and to a Pipeline. A
         search over ``estimator__C`` and the like needs an estimator here, not None. Weights go to
         the last step of a Pipeline and to a StandardScaler in it.
@@ -333,7 +333,7 @@ class BagEM(OptionalProbabilities, BagClassifier):
             rows, is_second, weight = rows[order], is_second[order], weight[order]
         if not 0 < is_second.sum() < len(rows):
             raise ValueError(ONE_CLASS)
-        classifier = given_or_default(self.estimator, sparse=sparse.issparse(X))
+        classifier = given_or_default(self.estimator)
         return trained(classifier, _safe_indexing(X, rows), is_second, weight)
 
     def _look_for_learning(self, rows: Any, labels: Floats, guesses: Any) -> None:

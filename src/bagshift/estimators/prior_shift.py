@@ -28,7 +28,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from scipy.special import expit, logit
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
@@ -74,7 +73,7 @@ class PriorShift(SigmoidProbabilities, InBagPosteriors, BagClassifier):
     ----------
     estimator : classifier or None, default=None
         A scikit-learn classifier with ``predict_proba``, or a Pipeline that ends in one; scaling
-        belongs into it. None standardises the columns and takes logistic regression. Its
+        belongs into it. None is logistic regression on the columns as they are. Its
         probabilities are taken at their word: calibrate it first where they are not calibrated.
         It gets frames with named columns as they came, and other rows as a matrix of numbers; NaN
         is handed on where the classifier takes it, and to a Pipeline. A search over
@@ -203,7 +202,7 @@ class PriorShift(SigmoidProbabilities, InBagPosteriors, BagClassifier):
         self.classes_ = data.classes
         self.positive_class_ = data.positive
         self.estimator_ = trained(
-            given_or_default(self.estimator, sparse=sparse.issparse(rows.X_target)),
+            given_or_default(self.estimator),
             _safe_indexing(rows.X_target, rows.labelled_rows),
             (rows.labelled_signs > 0).astype(np.intp),
             rows.labelled_weight,
