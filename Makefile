@@ -12,12 +12,18 @@ ARGS ?=
 # Two test processes with one thread each, instead of two that fight for the same cores.
 SINGLE_THREADED := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
+# Tests that reach the compiled core; the others are Python through and through.
+CORE_TESTS := tests/solvers tests/estimators/test_limits.py tests/estimators/test_count_likelihood.py \
+  tests/estimators/test_count_laws.py tests/estimators/test_exact_counts.py \
+  tests/estimators/test_in_bags.py tests/estimators/test_tgplm_plus.py \
+  tests/model_selection/test_path_search.py tests/model_selection/test_tgplm_cv.py
+
 # What a new build of the package depends on; Python files are used where they lie.
 BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test nightly lint format docs benchmarks wheel develop clean
+.PHONY: help demo test nightly lint format docs benchmarks wheel sanitize fuzz develop clean
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -48,6 +54,9 @@ docs: $(VENV)/.ready-dev ## Build the documentation (docs/_build/html), warnings
 
 benchmarks: $(VENV)/.ready-dev ## Run every benchmark (long; one: .venv/bin/python benchmarks/NAME.py).
 	set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+sanitize: $(VENV)/.ready-test ## Run the tests of the compiled core under address and undefined behaviour sanitizers.
+	$(SINGLE_THREADED) sh scripts/sanitize.sh $(BIN)/python -m "not nightly" -n $(WORKERS) --dist worksteal $(CORE_TESTS) $(ARGS)
 
 wheel: $(VENV)/.created ## Build a wheel into dist/.
 	$(PIP) wheel --no-deps --wheel-dir dist .
