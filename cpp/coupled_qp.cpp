@@ -259,12 +259,16 @@ Status advance(const Problem<Real>& problem, State& state, const Options& option
     if (state.violation < options.tol || out_of_steps || lost) {
       // Rounding in the running gradient must not decide that the work is done.
       const double bearable = lost ? 0.0 : kNegligible * options.tol;
-      const bool is_sound = state.gradient_error <= bearable;
+      bool is_sound = state.gradient_error <= bearable;
       if (!is_sound) choice = refresh(problem, state);
       if (state.violation < options.tol) {
-        // So few steps took the sums off by less than their own rounding.
-        if (state.n_unbalanced > problem.n_units) remove_drift(problem, state);
-        return Status::optimal;
+        const double source_sum = state.source_sum;
+        remove_drift(problem, state);
+        if (state.source_sum == source_sum) return Status::optimal;
+        // Bounds took back what the record of the source sum had gathered in rounding.
+        is_sound = false;
+        choice = apply_and_choose(problem, state, Step{});
+        if (state.violation < options.tol) return Status::optimal;
       }
       if (out_of_steps) return Status::iteration_limit;
       if (is_sound || ++state.n_failed_checks > kMostFailedChecks) return Status::stalled;

@@ -115,6 +115,19 @@ bool restore_sum(const Problem<Real>& problem, State& state, std::ptrdiff_t begi
   return true;
 }
 
+// Take the sum of z over [begin, end), all at bounds or zero and so exact, for the source sum, but
+// for what is less than the last bit of a z: a step so short shows in the record alone.
+inline void heed_bounds(State& state, std::ptrdiff_t begin, std::ptrdiff_t end, double sign) {
+  double largest = 0.0;
+  for (std::ptrdiff_t i = begin; i < end; ++i) {
+    largest = std::max(largest, std::abs(state.dual[i]));
+  }
+  const double exact = sign * exact_sum(state.dual.data() + begin, end - begin);
+  if (std::abs(exact - state.source_sum) > std::numeric_limits<double>::epsilon() * largest) {
+    state.source_sum = exact;
+  }
+}
+
 // The source sum is its own record, not the sum over z: divided by a small coupling, the last
 // bits of a large z would be an error of the intercept. Only bounds, being exact, overrule it.
 template <class Real>
@@ -126,11 +139,9 @@ void remove_drift(const Problem<Real>& problem, State& state) {
     restore_sum(problem, state, 0, m, 0.0);
     return;
   }
-  if (!restore_sum(problem, state, 0, n, state.source_sum)) {
-    state.source_sum = exact_sum(state.dual.data(), n);
-  }
+  if (!restore_sum(problem, state, 0, n, state.source_sum)) heed_bounds(state, 0, n, 1.0);
   if (!restore_sum(problem, state, n, m, -state.source_sum)) {
-    state.source_sum = -exact_sum(state.dual.data() + n, m - n);
+    heed_bounds(state, n, m, -1.0);
     restore_sum(problem, state, 0, n, state.source_sum);
   }
 }
