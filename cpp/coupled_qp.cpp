@@ -213,6 +213,8 @@ State start(const Problem<Real>& problem, const double* guess) {
     for (std::ptrdiff_t i = 0; i < m; ++i) {
       state.dual[i] = std::min(std::max(guess[i], problem.lower[i]), problem.upper[i]);
     }
+    // The second time for what the last bits of a large variable left to smaller ones.
+    balance(problem, state.dual);
     balance(problem, state.dual);
   }
   for (std::ptrdiff_t i = 0; i < m; ++i) {
@@ -264,10 +266,13 @@ Status advance(const Problem<Real>& problem, State& state, const Options& option
       if (state.violation < options.tol) {
         const double source_sum = state.source_sum;
         remove_drift(problem, state);
-        if (state.source_sum == source_sum) return Status::optimal;
-        // Bounds took back what the record of the source sum had gathered in rounding.
+        if (state.source_sum == source_sum &&
+            state.gradient_error <= 2.0 * kNegligible * options.tol) {
+          return Status::optimal;
+        }
+        // What rounding had gathered was not negligible.
         is_sound = false;
-        choice = apply_and_choose(problem, state, Step{});
+        choice = refresh(problem, state);
         if (state.violation < options.tol) return Status::optimal;
       }
       if (out_of_steps) return Status::iteration_limit;
