@@ -44,6 +44,12 @@ double round_time(std::ptrdiff_t n_free) {
   return kRound + (kCube * f + kSquare) * f * f;
 }
 
+// A step whose sum over the source is further from the recorded one, in largest entries, is taken
+// for rounding; sums of the dual further from theirs, in largest variables times their number, undo
+// the call.
+constexpr double kSenseless = 1e-6;
+constexpr double kUnbalanced = 4e-15;
+
 struct Range {
   double low;
   double high;
@@ -79,6 +85,7 @@ class NewtonCall {
     collect_units();
     if (n_free_ < 2) return outcome_;
     memory_.change.assign(state_.dual.begin(), state_.dual.end());
+    source_sum_before_ = state_.source_sum;
     read_slope();
     time_ = kEnter * static_cast<double>(n_free_) * static_cast<double>(problem_.n_units);
     while (run_round() && n_free_ >= 2 && time_ + round_time(n_free_) <= budget_) continue;
@@ -249,7 +256,7 @@ class NewtonCall {
       const double* border = memory_.borders.data() + c * n_free_;
       for (std::ptrdiff_t i = 0; i < n_free_; ++i) memory_.step[i] -= m[c] * border[i];
     }
-    return centre_step();
+    return centre_step() && moves_source_as_recorded();
   }
 
   // Along directions without curvature a step can be so long that its sum is rounding.
@@ -265,6 +272,17 @@ class NewtonCall {
       if (!memory_.is_held[i]) memory_.step[i] -= mean;
     }
     return true;
+  }
+
+  // In the record of the source sum a step enters by its multiplier, not by its sum over the source.
+  // Along directions without curvature the two may have nothing in common.
+  bool moves_source_as_recorded() const {
+    if (!is_coupled_) return true;
+    double largest = 0.0;
+    for (const double p : memory_.step) largest = std::max(largest, std::abs(p));
+    const double recorded = memory_.multipliers[1] / problem_.inverse_coupling;
+    const double moved = exact_sum(memory_.step.data(), n_free_source_);
+    return std::abs(moved - recorded) <= kSenseless * largest;
   }
 
   Block first_bound() const {
@@ -312,8 +330,30 @@ class NewtonCall {
     count_units();
   }
 
+  // Whether the sums of z are what they should be, but for rounding.
+  bool is_balanced() const {
+    const double* z = state_.dual.data();
+    double largest = 0.0;
+    double largest_before = 0.0;
+    for (std::ptrdiff_t i = 0; i < problem_.n_units; ++i) {
+      largest = std::max(largest, std::abs(z[i]));
+      largest_before = std::max(largest_before, std::abs(memory_.change[i]));
+    }
+    const double bearable = kUnbalanced * static_cast<double>(problem_.n_units) *
+                            std::max(largest, largest_before);
+    if (std::abs(exact_sum(z, problem_.n_units)) > bearable) return false;
+    return problem_.inverse_coupling == 0.0 ||
+           std::abs(exact_sum(z, problem_.n_source) - state_.source_sum) <= bearable;
+  }
+
   void enter_change() {
     remove_drift(problem_, state_);
+    if (!is_balanced()) {
+      state_.dual.swap(memory_.change);
+      state_.source_sum = source_sum_before_;
+      outcome_.is_complete = false;
+      return;
+    }
     for (std::ptrdiff_t i = 0; i < problem_.n_units; ++i) {
       memory_.change[i] = state_.dual[i] - memory_.change[i];
       if (memory_.change[i] != 0.0) set_offsets(problem_, state_, i);
@@ -341,6 +381,7 @@ class NewtonCall {
   std::ptrdiff_t most_held_ = 0;
   std::ptrdiff_t small_stride_ = 0;
   bool is_coupled_ = false;
+  double source_sum_before_ = 0.0;
   double largest_ = 0.0;      // diagonal entry of A
 };
 
