@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= 2
 ARGS ?=
+CALLS ?= 1000000
+SEED ?= 1
 
 # Two test processes with one thread each, instead of two that fight for the same cores.
 SINGLE_THREADED := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
@@ -58,8 +60,20 @@ benchmarks: $(VENV)/.ready-dev ## Run every benchmark (long; one: .venv/bin/pyth
 sanitize: $(VENV)/.ready-test ## Run the tests of the compiled core under address and undefined behaviour sanitizers.
 	$(SINGLE_THREADED) sh scripts/sanitize.sh $(BIN)/python -m "not nightly" -n $(WORKERS) --dist worksteal $(CORE_TESTS) $(ARGS)
 
-wheel: $(VENV)/.created ## Build a wheel into dist/.
+fuzz: $(BIN)/cmake ## Give random small problems to the core under the sanitizers (CALLS=1000000 SEED=1).
+	@mkdir -p build
+	$(BIN)/cmake -S . -B build/fuzz -DBAGSHIFT_FUZZ=ON -DBAGSHIFT_SANITIZE=ON \
+	  -DBAGSHIFT_WERROR=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo >build/fuzz.log || (cat build/fuzz.log; exit 1)
+	$(BIN)/cmake --build build/fuzz --parallel $(WORKERS) >>build/fuzz.log || (cat build/fuzz.log; exit 1)
+	build/fuzz/cpp/fuzz/fuzz_core $(CALLS) $(SEED)
+
+wheel: $(VENV)/.created ## Build a wheel into dist/, install it into a fresh environment and use it there.
+	rm -rf dist build/wheel
 	$(PIP) wheel --no-deps --wheel-dir dist .
+	$(BIN)/python -m venv build/wheel
+	build/wheel/bin/python -m pip --disable-pip-version-check --quiet install dist/bagshift-*.whl
+	cd dist && ../build/wheel/bin/python -I ../scripts/use_wheel.py
+	@wc -c dist/bagshift-*.whl | awk '{ printf "%s: %.0f kB\n", $$2, $$1 / 1000 }'
 
 develop: $(VENV)/.ready-dev ## Install everything a developer needs into .venv.
 
@@ -78,6 +92,9 @@ $(VENV)/.created:
 	@sh scripts/check_tools.sh "$(PYTHON)"
 	"$(PYTHON)" -m venv $(VENV)
 	@touch $@
+
+$(BIN)/cmake: | $(VENV)/.created
+	$(PIP) install cmake
 
 $(VENV)/.ready-cli: $(VENV)/.created $(BUILD_INPUTS)
 	@$(SAY_SETUP)

@@ -44,10 +44,9 @@ double round_time(std::ptrdiff_t n_free) {
   return kRound + (kCube * f + kSquare) * f * f;
 }
 
-// A step whose sum over the source is further from the recorded one, in largest entries, is taken
-// for rounding; sums of the dual further from theirs, in largest variables times their number, undo
-// the call.
-constexpr double kSenseless = 1e-6;
+// Along directions without curvature a step is mostly rounding, and its sum over the source may have
+// little to do with the recorded one. When sums of the dual end further than this, in largest
+// variables times their number, from where they should be, the call is undone.
 constexpr double kUnbalanced = 4e-15;
 
 struct Range {
@@ -256,7 +255,7 @@ class NewtonCall {
       const double* border = memory_.borders.data() + c * n_free_;
       for (std::ptrdiff_t i = 0; i < n_free_; ++i) memory_.step[i] -= m[c] * border[i];
     }
-    return centre_step() && moves_source_as_recorded();
+    return centre_step();
   }
 
   // Along directions without curvature a step can be so long that its sum is rounding.
@@ -272,17 +271,6 @@ class NewtonCall {
       if (!memory_.is_held[i]) memory_.step[i] -= mean;
     }
     return true;
-  }
-
-  // In the record of the source sum a step enters by its multiplier, not by its sum over the source.
-  // Along directions without curvature the two may have nothing in common.
-  bool moves_source_as_recorded() const {
-    if (!is_coupled_) return true;
-    double largest = 0.0;
-    for (const double p : memory_.step) largest = std::max(largest, std::abs(p));
-    const double recorded = memory_.multipliers[1] / problem_.inverse_coupling;
-    const double moved = exact_sum(memory_.step.data(), n_free_source_);
-    return std::abs(moved - recorded) <= kSenseless * largest;
   }
 
   Block first_bound() const {
