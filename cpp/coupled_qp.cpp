@@ -284,7 +284,6 @@ Status advance(const Problem<Real>& problem, State& state, const Options& option
     if (lost) continue;
     state.gradient_size += 2.0 * std::abs(step.length) * state.diagonal[step.up];
     count_rounding(state, 2.0);
-    ++state.n_unbalanced;
     ++state.n_iter;
   }
 }

@@ -68,7 +68,6 @@ struct State {
   std::int64_t n_iter = 0;
   double gradient_size = 0.0;       // no entry of the gradient is larger
   double gradient_error = 0.0;      // of rounding since it was rebuilt from z, at most; 0: none
-  std::int64_t n_unbalanced = 0;    // steps since the sums of z were last made exact
   int n_failed_checks = 0;
 };
 

@@ -133,7 +133,6 @@ inline void heed_bounds(State& state, std::ptrdiff_t begin, std::ptrdiff_t end, 
 // bits of a large z would be an error of the intercept. Only bounds, being exact, overrule it.
 template <class Real>
 void remove_drift(const Problem<Real>& problem, State& state) {
-  state.n_unbalanced = 0;
   const std::ptrdiff_t m = problem.n_units;
   const std::ptrdiff_t n = problem.n_source;
   if (problem.inverse_coupling == 0.0) {

@@ -281,12 +281,8 @@ void solve_and_check_chain(Bytes& bytes) {
   }
   std::vector<double> duals(static_cast<std::size_t>(n_settings * m));
   std::vector<bagshift::ChainEntry> entries(settings.size());
-  bagshift::NewtonMemory memory;
-  const int half = bytes.below(n_settings + 1);
-  for (const auto& [begin, end] : {std::pair{0, half}, std::pair{half, n_settings}}) {
-    bagshift::solve_chain(problem, settings.data(), begin, end, options, duals.data(),
-                          entries.data(), memory);
-  }
+  bagshift::ChainSolver<Real> solver(problem, settings, options);
+  for (int s = 0; s < n_settings; ++s) entries[s] = solver.solve(s, duals.data());
   for (int s = 0; s < n_settings; ++s) {
     const double* dual = duals.data() + s * m;
     check_summary(entries[s].summary);

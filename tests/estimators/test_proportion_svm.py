@@ -302,6 +302,7 @@ def test_too_few_rounds_are_said():
     assert machine.n_rounds_ == 1
 
 
+@pytest.mark.filterwarnings("ignore::bagshift.ReversedScoresWarning")
 def test_labels_that_the_solver_cannot_train_on_are_not_blamed_on_the_rounds():
     X, bags, _, _ = two_domains()
     shares = dict(enumerate(bags.positive_shares))

@@ -9,7 +9,7 @@ import pytest
 from bagshift.solvers import CoupledProblem, solve_coupled, solve_coupled_chain
 
 COSTS = 2.0 ** np.arange(-4, 5, 2)
-COUPLINGS = (0.0, 1e-5, 2.0**-6, 1.0, 2.0**11, np.inf)
+COUPLINGS = (0.0, 1e-3, 2.0**-6, 1.0, 2.0**11, np.inf)
 
 
 def alone(problem, source_cost, target_cost, coupling, *, tol):
