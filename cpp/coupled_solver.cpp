@@ -13,7 +13,11 @@ constexpr double kRateAfterSuccess = 5.0;
 
 // Times its credit that a call may cost.
 constexpr double kOverdraft = 6.0;
+
+// Iterations between two looks at what Newton's method would cost.
 constexpr std::int64_t kShortestBurst = 32;
+
+// Free units up to which it is called; the factor of so many takes 128 MB.
 constexpr std::ptrdiff_t kMostFree = 4000;
 
 }  // namespace
@@ -79,7 +83,7 @@ Status CoupledSolver<Real>::advance(std::int64_t n_steps) {
     violation_before_ = before > 0 ? violation : std::numeric_limits<double>::infinity();
     last_burst_ = done;
     const std::ptrdiff_t n_free = count_free(problem_, state_);
-    double cost = newton_cost(n_free, problem_.n_units);
+    const double cost = newton_cost(n_free, problem_.n_units);
     double wait = 0.0;
     if (n_free < 2 || n_free > kMostFree || cost > credit_) {
       wait = std::min(cost - credit_, std::max(credit_, 4.0 * done));

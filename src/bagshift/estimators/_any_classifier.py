@@ -89,6 +89,7 @@ def weight_parameters(classifier: Any) -> list[str]:
 
     Examples
     --------
+    >>> from sklearn.pipeline import make_pipeline
     >>> weight_parameters(make_pipeline(StandardScaler(), LogisticRegression()))
     ['logisticregression__sample_weight', 'standardscaler__sample_weight']
     """

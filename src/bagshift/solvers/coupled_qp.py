@@ -271,7 +271,8 @@ def solve_coupled(
         the boxes and moved onto the equality constraint; None begins from 0.
     newton : bool, default=True
         Whether Newton's method on the free variables may take turns with sequential minimal
-        optimisation. The solution is the same within `tol`; False is for comparison.
+        optimisation. The solution is the same within `tol`; False is for comparison. It takes
+        memory for a matrix over the free variables, at most 128 MB.
 
     Returns
     -------
