@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "cholesky.hpp"
 #include "coupled_state.hpp"
@@ -211,7 +212,8 @@ class NewtonCall {
   // B'x for one border.
   double product(std::ptrdiff_t border, const double* x) const {
     if (border >= first_held_border_) return x[memory_.held[border - first_held_border_]];
-    return exact_sum(x, border == 0 ? n_free_ : n_free_source_);
+    const std::ptrdiff_t end = border == 0 ? n_free_ : n_free_source_;
+    return std::accumulate(x, x + end, 0.0);
   }
 
   // Append the column of B that stands in `next_border`, zero before entry `first`, and its row of

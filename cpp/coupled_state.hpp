@@ -14,14 +14,14 @@
 
 namespace bagshift {
 
-// Neumaier's compensated sum: the equality constraint is judged to the last bits.
+// Knuth's compensated sum: the equality constraint is judged to the last bits.
 inline double exact_sum(const double* values, std::ptrdiff_t n) {
   double sum = 0.0;
   double lost = 0.0;
   for (std::ptrdiff_t i = 0; i < n; ++i) {
     const double next = sum + values[i];
-    lost += std::abs(sum) >= std::abs(values[i]) ? (sum - next) + values[i]
-                                                 : (values[i] - next) + sum;
+    const double added = next - sum;
+    lost += (sum - (next - added)) + (values[i] - added);
     sum = next;
   }
   return sum + lost;
