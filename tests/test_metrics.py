@@ -19,6 +19,7 @@ from bagshift.metrics import (
     share_error,
     share_errors,
     soft_share_error,
+    soft_share_errors,
 )
 
 
@@ -31,6 +32,15 @@ def random_bags(seed):
     sizes = {bag: ids.count(bag) + int(rng.integers(0, 50)) for bag in range(n_bags)}
     shares = dict(enumerate(rng.random(n_bags)))
     return Bags.from_arrays(ids, shares, sizes=sizes), rng.normal(size=len(ids))
+
+
+def test_columns_are_errors_of_their_own():
+    bags, decision = random_bags(3)
+    columns = np.column_stack([decision, decision - 0.5, -decision])
+    hard, soft = share_errors(bags, columns > 0), soft_share_errors(bags, columns)
+    for k, column in enumerate(columns.T):
+        np.testing.assert_array_equal(hard[:, k], share_errors(bags, column > 0))
+        np.testing.assert_allclose(soft[:, k], soft_share_errors(bags, column), atol=1e-15)
 
 
 @given(st.integers(0, 2**32 - 1))

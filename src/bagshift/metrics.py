@@ -27,11 +27,11 @@ def predicted_shares(bags: Bags, is_positive: ArrayLike) -> FloatArray:
     Parameters
     ----------
     bags : Bags
-    is_positive : array-like of bool, shape (n_rows,)
+    is_positive : array-like of bool, shape (n_rows,) or (n_rows, n_columns)
 
     Returns
     -------
-    ndarray of shape (n_bags,)
+    ndarray of shape (n_bags,) or (n_bags, n_columns)
 
     Raises
     ------
@@ -60,14 +60,14 @@ def share_errors(bags: Bags, is_positive: ArrayLike) -> FloatArray:
     Parameters
     ----------
     bags : Bags
-    is_positive : array-like of bool, shape (n_rows,)
+    is_positive : array-like of bool, shape (n_rows,) or (n_rows, n_columns)
 
     Returns
     -------
-    ndarray of shape (n_bags,)
+    ndarray of shape (n_bags,) or (n_bags, n_columns)
         Positive where too many rows are predicted positive.
     """
-    return predicted_shares(bags, is_positive) - bags.clipped_shares
+    return (predicted_shares(bags, is_positive).T - bags.clipped_shares).T
 
 
 def share_error(bags: Bags, is_positive: ArrayLike) -> float:
@@ -198,14 +198,14 @@ def soft_share_errors(bags: Bags, decision: ArrayLike) -> FloatArray:
     Parameters
     ----------
     bags : Bags
-    decision : array-like of shape (n_rows,)
+    decision : array-like of shape (n_rows,) or (n_rows, n_columns)
         Decision values, on the scale of log odds.
 
     Returns
     -------
-    ndarray of shape (n_bags,)
+    ndarray of shape (n_bags,) or (n_bags, n_columns)
     """
-    return np.asarray(expit(bags.bag_means(decision)) - bags.clipped_shares)
+    return np.asarray((expit(bags.bag_means(decision)).T - bags.clipped_shares).T)
 
 
 def soft_share_error(bags: Bags, decision: ArrayLike) -> float:

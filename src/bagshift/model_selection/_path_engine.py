@@ -14,12 +14,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.special import expit
 from sklearn.base import clone
 
 from bagshift.bags import Bags
-from bagshift.estimators._base import is_positive, log_odds
 from bagshift.estimators._coupled import CoupledMachine, finite_gram, row_coefficients
 from bagshift.estimators._training import TrainingData
 from bagshift.estimators.source_svm import threshold_for
@@ -187,7 +184,8 @@ def _errors_of_fold(
 ) -> _FoldErrors:
     data, units = _training_part(block, fold)
     gram = block.gram[np.ix_(units, units)]
-    measure = _HeldOutErrors(block, fold, units)
+    cross = _held_out_kernel(block, fold, units)
+    bags = block.given.bags[fold.test_rows]
     shape = len(block.machines), len(fold.test_bags)
     errors = _FoldErrors(np.empty(shape), np.empty(shape), np.empty(shape[0], dtype=bool))
     problems: dict[CoupledMachine, CoupledProblem] = {}
@@ -196,46 +194,26 @@ def _errors_of_fold(
         if chain.machine not in problems:
             problems[chain.machine] = chain.machine._problem(data, gram)
         solved = _solve_chain(chain, problems[chain.machine])
-        at = chain.settings
-        errors.hard[at], errors.soft[at] = measure(chain.machine, solved)
-        errors.converged[at] = solved.converged
+        scores = cross @ solved.target_coefficients.T + solved.intercept_target
+        hard, soft = bag_errors_of(bags, scores, chain.machine, flipped=block.given.is_flipped)
+        errors.hard[chain.settings], errors.soft[chain.settings] = hard.T, soft.T
+        errors.converged[chain.settings] = solved.converged
     advance()
     return errors
 
 
-class _HeldOutErrors:
-    """Errors of many machines on the bags that a fold holds out.
-
-    Machines are given by coefficients on units, and all rows are scored by one product.
-    """
-
-    def __init__(self, block: _Block, fold: BagFold, units: NDArray[np.intp]) -> None:
-        data = block.data
-        bags = block.given.bags[fold.test_rows]
-        n_rows, n_bags = len(bags), bags.n_bags
-        self._cross = unit_cross(
-            block.kernel,
-            block.given.X_target[fold.test_rows],
-            data.X_source,
-            data.X_target,
-            data.unit_of_row,
-            data.n_target_units,
-        )[:, units]
-        self._members = sparse.csr_array(
-            (np.ones(n_rows), (bags.bag_index, np.arange(n_rows))), shape=(n_bags, n_rows)
-        )
-        self._sizes = bags.rows_per_bag[:, None]
-        self._shares = bags.clipped_shares[:, None]
-        self._flipped = block.given.is_flipped
-
-    def __call__(self, machine: Any, solved: CoupledChain) -> tuple[Floats, Floats]:
-        """Return share errors and soft share errors, each of shape (n_settings, n_bags)."""
-        scores = self._cross @ solved.target_coefficients.T + solved.intercept_target
-        positive = is_positive(scores, flipped=self._flipped)
-        hard = self._members @ positive.astype(np.float64) / self._sizes - self._shares
-        log = log_odds(machine, self._members @ scores / self._sizes)
-        soft = expit(-log if self._flipped else log) - self._shares
-        return np.abs(hard).T, np.abs(soft).T
+def _held_out_kernel(block: _Block, fold: BagFold, units: NDArray[np.intp]) -> NDArray[Any]:
+    """Return the kernel of the held-out rows with the units of a fold."""
+    data = block.data
+    cross = unit_cross(
+        block.kernel,
+        block.given.X_target[fold.test_rows],
+        data.X_source,
+        data.X_target,
+        data.unit_of_row,
+        data.n_target_units,
+    )
+    return cross[:, units]
 
 
 def _errors_without_bags(

@@ -202,7 +202,8 @@ def bag_errors_of(
     Parameters
     ----------
     bags : Bags of length n_rows
-    scores : ndarray of shape (n_rows,)
+    scores : ndarray of shape (n_rows,) or (n_rows, n_columns)
+        Columns are of estimators alike.
     estimator : classifier or Pipeline
         The one that gave the scores.
     flipped : bool
@@ -210,7 +211,7 @@ def bag_errors_of(
 
     Returns
     -------
-    tuple of two ndarrays of shape (n_bags,)
+    tuple of two ndarrays of shape (n_bags,) or (n_bags, n_columns)
         Absolute values; their means weighted by ``bags.sizes`` are the errors of the whole.
     """
     log = log_odds(estimator, scores)
