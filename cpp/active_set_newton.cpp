@@ -164,7 +164,7 @@ class NewtonCall {
   }
 
   void factor() {
-    largest_ = 0.0;
+    double largest = 0.0;
     for (std::ptrdiff_t i = 0; i < n_free_; ++i) {
       const Real* row = problem_.row(memory_.units[i]);
       const bool source = i < n_free_source_;
@@ -178,12 +178,12 @@ class NewtonCall {
       for (std::ptrdiff_t j = split; j < n_free_; ++j) {
         out[j] = on_target * static_cast<double>(row[memory_.units[j]]);
       }
-      largest_ = std::max(largest_, out[i]);
+      largest = std::max(largest, out[i]);
     }
     for (std::ptrdiff_t i = 0; i < n_free_; ++i) {
-      memory_.factor[i * n_free_ + i] += kRidge * largest_;
+      memory_.factor[i * n_free_ + i] += kRidge * largest;
     }
-    cholesky_factor(memory_.factor.data(), n_free_, n_free_, kLeastPivot * largest_);
+    cholesky_factor(memory_.factor.data(), n_free_, n_free_, kLeastPivot * largest);
   }
 
   bool begin_solution() {
@@ -354,7 +354,7 @@ class NewtonCall {
     // Four units at a time, and what was added may have been larger than what came out.
     double moved = 0.0;
     for (const double change : memory_.change) moved += std::abs(change);
-    state_.gradient_size = std::max({state_.gradient_size, size_before, moved * largest_});
+    state_.gradient_size = std::max({state_.gradient_size, size_before, moved * state_.largest_diagonal});
     count_rounding(state_, 0.25 * static_cast<double>(memory_.units.size()) + 2.0);
   }
 
@@ -372,7 +372,6 @@ class NewtonCall {
   std::ptrdiff_t small_stride_ = 0;
   bool is_coupled_ = false;
   double source_sum_before_ = 0.0;
-  double largest_ = 0.0;      // diagonal entry of A
 };
 
 }  // namespace

@@ -32,6 +32,12 @@ double growth(const ChainSetting& from, const ChainSetting& to) {
   return from.source_cost > 0.0 ? to.source_cost / from.source_cost : 0.0;
 }
 
+std::vector<double> scaled(const double* values, std::ptrdiff_t n, double factor) {
+  std::vector<double> result(values, values + n);
+  for (double& value : result) value *= factor;
+  return result;
+}
+
 }  // namespace
 
 template <class Real>
@@ -70,10 +76,7 @@ ChainEntry ChainSolver<Real>::solve_apart(const ChainSetting& setting,
   const std::ptrdiff_t n = problem.n_source;
   const std::ptrdiff_t m = problem.n_units;
   std::vector<double> guess;
-  if (setting.start >= 0) {
-    guess.assign(earlier, earlier + m);
-    for (double& z : guess) z *= factor;
-  }
+  if (setting.start >= 0) guess = scaled(earlier, m, factor);
   const bool has_guess = !guess.empty();
   const ChainEntry source =
       solve_part(part_of(problem, 0, n), has_guess ? guess.data() : nullptr, dual);
@@ -106,9 +109,7 @@ ChainEntry ChainSolver<Real>::solve(std::ptrdiff_t number, double* duals) {
   } else if (setting.start >= 0 && setting.start == first_.number) {
     solver.start_from(first_.state, first_.problem, factor);
   } else if (setting.start >= 0) {
-    std::vector<double> guess(earlier, earlier + m);
-    for (double& z : guess) z *= factor;
-    solver.start(guess.data());
+    solver.start(scaled(earlier, m, factor).data());
   } else {
     solver.start(nullptr);
   }

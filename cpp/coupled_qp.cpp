@@ -163,6 +163,9 @@ template <class Real>
 void change_weights(const Problem<Real>& problem, const Problem<Real>& earlier, State& state) {
   const std::ptrdiff_t m = problem.n_units;
   const std::ptrdiff_t n = problem.n_source;
+  const double ratio = problem.within / earlier.within;
+  for (double& entry : state.diagonal) entry *= ratio;
+  state.largest_diagonal *= ratio;
   if (n == 0 || earlier.across == 0.0) {
     rebuild_gradient(problem, state);
     return;
@@ -185,7 +188,6 @@ void change_weights(const Problem<Real>& problem, const Problem<Real>& earlier, 
                         (source ? problem.across : problem.within) * by_target[i] -
                         problem.targets[i];
   }
-  for (std::ptrdiff_t i = 0; i < m; ++i) state.diagonal[i] *= problem.within / earlier.within;
   const double growth = std::max(1.0, problem.across / earlier.across);
   const double rounding = 8.0 * std::numeric_limits<double>::epsilon() * state.gradient_size;
   state.gradient_error = growth * (state.gradient_error + rounding / earlier.across);
@@ -219,6 +221,7 @@ State start(const Problem<Real>& problem, const double* guess) {
   }
   for (std::ptrdiff_t i = 0; i < m; ++i) {
     state.diagonal[i] = problem.within * static_cast<double>(problem.row(i)[i]);
+    state.largest_diagonal = std::max(state.largest_diagonal, state.diagonal[i]);
     set_offsets(problem, state, i);
   }
   state.source_sum = exact_sum(state.dual.data(), problem.n_source);
@@ -282,7 +285,8 @@ Status advance(const Problem<Real>& problem, State& state, const Options& option
     const std::ptrdiff_t down = choose_partner(problem, state, choice);
     lost = down < 0 || !move_pair(problem, state, choice, down, step);
     if (lost) continue;
-    state.gradient_size += 2.0 * std::abs(step.length) * state.diagonal[step.up];
+    // No entry of a positive semidefinite matrix is larger than its largest diagonal one.
+    state.gradient_size += 2.0 * std::abs(step.length) * state.largest_diagonal;
     count_rounding(state, 2.0);
     ++state.n_iter;
   }

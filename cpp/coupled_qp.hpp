@@ -63,6 +63,7 @@ struct State {
   std::vector<double> up_offset;    // see Segment
   std::vector<double> down_offset;
   std::vector<double> diagonal;     // within * K_ii
+  double largest_diagonal = 0.0;
   double source_sum = 0.0;          // sum of z over the source units, known beyond the z's bits
   double violation = 0.0;           // largest slope down - smallest slope up; may be negative
   std::int64_t n_iter = 0;

@@ -112,7 +112,7 @@ bool restore_sum(const Problem<Real>& problem, State& state, std::ptrdiff_t begi
   }
   if (roomiest < 0) return false;
   state.dual[roomiest] -= residue;
-  state.gradient_error += std::abs(residue) * state.diagonal[roomiest];
+  state.gradient_error += std::abs(residue) * state.largest_diagonal;
   return true;
 }
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from bagshift.solvers import CoupledProblem, solve_coupled
+from bagshift.solvers.reference import signed_matrix
 
 
 def test_a_source_sum_below_the_last_bit_of_the_dual_is_kept():
@@ -55,3 +56,34 @@ def degenerate_problem(rng, dtype):
         upper=np.where(kind == -1, 0.0, cost * rng.choice([1.0, rng.random()], size=m)),
         coupling=float(rng.choice([1e-12, 1e-9, 1e-6, 1.0, np.inf])),
     )
+
+
+@pytest.mark.parametrize("newton", [False, True])
+def test_optimal_holds_on_a_gradient_made_anew_where_rows_differ_in_length(newton):
+    """Steps of short rows round the slopes of long ones by more than their own size shows."""
+    n_converged = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n, d = 30, 8
+        rows = rng.normal(size=(n + d, 4)) * 10.0 ** rng.uniform(-3, 2, size=(n + d, 1))
+        labels = rng.choice([-1.0, 1.0], size=n)
+        problem = CoupledProblem(
+            gram=rows @ rows.T,
+            n_source=n,
+            targets=np.concatenate([labels, rng.normal(size=d)]),
+            half_widths=np.concatenate([np.zeros(n), np.full(d, 0.1)]),
+            lower=np.concatenate([np.minimum(labels, 0.0), -np.ones(d)]),
+            upper=np.concatenate([np.maximum(labels, 0.0), np.ones(d)]),
+            coupling=float(rng.choice([0.1, 10.0, np.inf])),
+        )
+        result = solve_coupled(problem, tol=1e-6, max_iter=20_000, newton=newton)
+        if not result.converged:
+            continue
+        n_converged += 1
+        z, tube = result.dual, problem.half_widths
+        slope = signed_matrix(problem) @ z - problem.targets
+        up = (slope + np.where(z >= 0, tube, -tube))[z < problem.upper].min()
+        down = (slope + np.where(z > 0, tube, -tube))[z > problem.lower].max()
+        rounding = 1e-15 * (np.abs(problem.gram) @ np.abs(z)).max()
+        assert down - up <= 1.001e-6 + 10 * rounding
+    assert n_converged >= 10
