@@ -246,6 +246,10 @@ State start_from(const Problem<Real>& problem, const State& earlier,
     state.source_sum *= factor;
     state.gradient_error *= factor;
   }
+  // One machine keeps no books of it.
+  if (earlier_problem.inverse_coupling == 0.0) {
+    state.source_sum = exact_sum(state.dual.data(), problem.n_source);
+  }
   if (problem.within != earlier_problem.within) change_weights(problem, earlier_problem, state);
   measure_gradient(state);
   count_rounding(state, 4.0);

@@ -101,6 +101,27 @@ def test_later_settings_begin_from_earlier_ones(make_task):
     assert chain.n_iter.sum() < 0.5 * cold
 
 
+def test_two_machines_may_follow_one():
+    """The sum over the source means nothing under an infinite coupling, and much after it."""
+    targets = np.array([1.0, -1.234, -1.562, 0.508, -1.0, -1.0, -1.0, -1.0, 1.0])
+    problem = CoupledProblem(
+        gram=np.ones((9, 9)),
+        n_source=6,
+        targets=targets,
+        half_widths=np.array([0.0, 3e-4, 4e-4, 0.98, 0.0, 0.0, 0.0, 0.0, 0.0]),
+        lower=np.array([0.0, -1.0, -1.0, -1.0, -1.0, 0.0, 0.0, 0.0, 0.0]),
+        upper=np.array([1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]),
+        coupling=1.0,
+    )
+    source = np.array([1e4, 1.0, 0.1, 0.1, 0.1])
+    couplings = [0.01, np.inf, 1e6, np.inf, 2.0]
+    chain = solve_coupled_chain(problem, source, source / 10, couplings, tol=1e-8)
+    np.testing.assert_allclose(chain.dual.sum(axis=1), 0.0, atol=1e-12)
+    for s, setting in enumerate(zip(source, source / 10, couplings, strict=True)):
+        single = alone(problem, *setting, tol=1e-8)
+        assert chain.dual_objective[s] == pytest.approx(single.dual_objective, rel=1e-7)
+
+
 def test_no_settings_at_all(make_task):
     chain = solve_coupled_chain(make_task(0).problem(1.0, 1.0, 1.0), [], [], [])
     assert chain.dual.shape == (0, 30)
