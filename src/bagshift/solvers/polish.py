@@ -17,8 +17,10 @@ kept out of it: with :math:`e_s` the indicator of source units, :math:`\mu = \su
 it is the second equality of two separate machines.
 
 Sequential minimal optimisation finds :math:`F` quickly and then creeps; Newton steps, cut at the
-first bound, end the creeping. A polished result no longer depends on the order of rows or on
-whether a row is repeated or weighted.
+first bound, end the creeping. The solver takes such steps itself when it goes on from a solution,
+and mostly needs no others; it has none where the system is singular, which the steps here solve by
+least squares. A polished result no longer depends on the order of rows or on whether a row is
+repeated or weighted.
 """
 
 import numpy as np
@@ -36,7 +38,7 @@ __all__ = ["polish"]
 
 Array = NDArray[np.float64]
 
-_ROUNDS = 8
+_ROUNDS = 9
 _ALWAYS_WORTH_IT = 100
 _FLOPS_OF_LEAST_SQUARES = 25.0
 _FLOPS_PER_ITERATION_AND_UNIT = 10.0
@@ -47,7 +49,7 @@ _UNREACHED = 1e-6
 def polish(problem: CoupledProblem, result: CoupledResult, *, tol: float = 1e-9) -> CoupledResult:
     """Return a solution at least as close to the optimum as the one given.
 
-    Newton steps alternate with short runs of the solver from where they lead. Left alone are
+    Short runs of the solver alternate with Newton steps from where they lead. Left alone are
     results that did not converge, and those with so many free variables that a step would cost
     more than the solver has spent.
 
@@ -69,12 +71,12 @@ def polish(problem: CoupledProblem, result: CoupledResult, *, tol: float = 1e-9)
         return result
     best = latest = result
     n_iter = result.n_iter
-    for _ in range(_ROUNDS):
+    burst = max(len(result.dual), n_iter // 2)
+    for done in range(_ROUNDS):
         free = _free(problem, latest.dual)
         if latest.kkt_gap < tol or not _worth_it(len(free), len(latest.dual), n_iter):
             break
-        start = _newton(problem, latest.dual, free)
-        burst = max(len(start), result.n_iter // 2)
+        start = _newton(problem, latest.dual, free) if done else latest.dual
         latest = solve_coupled(problem, tol=tol, max_iter=burst, start=start)
         n_iter += latest.n_iter
         # The dual value only rises; the gap may widen on the way to a better set of free ones.
