@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags, get_tags
+from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bagshift.bags import Bags
@@ -125,6 +126,8 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
     Subclasses implement ``fit`` and ``_scores`` and describe themselves in ``_bag_tags``.
     """
 
+    # What each parameter may be, in the terms of scikit-learn; every parameter is in it.
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
     # Whether a classifier inside gets frames as they came, with text and names of columns.
     _hands_frames_on = False
 
@@ -135,6 +138,13 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
     @abstractmethod
     def _bag_tags(self) -> BagTags:
         """Return what this classifier can make use of."""
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that are not what they may be."""
+        # Not by get_params, which reads the signature anew at every call: that takes longer than
+        # to solve a small problem.
+        given = {name: getattr(self, name) for name in self._parameter_constraints}
+        validate_parameter_constraints(self._parameter_constraints, given, type(self).__name__)
 
     def _saved_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of fitted arrays that predictions need, but for a kernel machine's."""

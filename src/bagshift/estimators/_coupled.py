@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.extmath import safe_sparse_dot
 
 from bagshift.estimators._kernel_machine import KernelMachine, TransferKernelMachine
@@ -156,9 +156,7 @@ class CoupledMachine(KernelMachine):
         ConvergenceWarning
             When the solver, or a method that trains again and again, stopped before its end.
         """
-        validate_parameter_constraints(
-            self._parameter_constraints, self.get_params(deep=False), type(self).__name__
-        )
+        self._check_parameters()
         given = read_training(self, X, y, source=source, sample_weight=sample_weight)
         data = self._select(given)
         kernel = self._kernel(data)

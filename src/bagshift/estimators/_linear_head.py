@@ -14,7 +14,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import validate_parameter_constraints
 
 from bagshift.estimators._count_starts import inverse_calibration_start, source_start
 from bagshift.estimators._feature_space import ColumnScale, FeatureSpace, standardize
@@ -117,9 +116,7 @@ class LinearHead(LogisticMachine):
         ConvergenceWarning
             When ``max_iter`` steps did not reach ``tol``, or rounding keeps it out of reach.
         """
-        validate_parameter_constraints(
-            self._parameter_constraints, self.get_params(deep=False), type(self).__name__
-        )
+        self._check_parameters()
         given = read_training(self, X, y, source=source, sample_weight=sample_weight)
         self._check_learnable(given)
         scale = self._column_scale(given)

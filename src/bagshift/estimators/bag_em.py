@@ -51,7 +51,6 @@ from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
     StrOptions,
-    validate_parameter_constraints,
 )
 
 from bagshift.estimators._any_classifier import (
@@ -231,9 +230,7 @@ class BagEM(OptionalProbabilities, BagClassifier):
             When the classifier gives back any labels that it is trained on, so that the first
             guess stood.
         """
-        validate_parameter_constraints(
-            self._parameter_constraints, self.get_params(deep=False), type(self).__name__
-        )
+        self._check_parameters()
         given = read_training(self, X, y, source=source, sample_weight=sample_weight)
         self._check(given)
         for name in ("estimator_", "log_likelihoods_"):

@@ -42,7 +42,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from bagshift.estimators._base import BagTags
 from bagshift.estimators._count_starts import (
@@ -261,9 +261,7 @@ class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
             When, without a source and with ``start="auto"``, the bags do not tell a machine from
             its mirror image.
         """
-        validate_parameter_constraints(
-            self._parameter_constraints, self.get_params(deep=False), type(self).__name__
-        )
+        self._check_parameters()
         given = read_training(self, X, y, source=source, sample_weight=sample_weight)
         self._check_learnable(given)
         units = count_units(given)

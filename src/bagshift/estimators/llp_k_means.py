@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from bagshift.estimators._base import BagClassifier, BagTags
 from bagshift.estimators._cluster_labels import BagClusters, label_clusters
@@ -218,9 +218,7 @@ class LLPKMeans(BagClassifier):
         ReversedScoresWarning
             When the bags do not tell the labels of the clusters from the opposite ones.
         """
-        validate_parameter_constraints(
-            self._parameter_constraints, self.get_params(deep=False), type(self).__name__
-        )
+        self._check_parameters()
         given = read_training(self, X, y, source=source, sample_weight=sample_weight)
         if given.n_source:
             raise ValueError(

@@ -58,7 +58,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
 from bagshift.estimators._base import BagClassifier, BagTags, SigmoidProbabilities
@@ -237,9 +237,7 @@ class LWE(SigmoidProbabilities, InBagPosteriors, BagClassifier):
         ValueError
             When the arguments do not fit together, or a model cannot be used.
         """
-        validate_parameter_constraints(
-            self._parameter_constraints, self.get_params(deep=False), type(self).__name__
-        )
+        self._check_parameters()
         given = read_training(self, X, y, source=source, sample_weight=sample_weight)
         scale = column_scale(given, self.standardize)
         data = _history_beside_target(standardize(given, scale))

@@ -33,7 +33,6 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
-    validate_parameter_constraints,
 )
 
 from bagshift.bags import Bags
@@ -193,9 +192,7 @@ class PriorShift(SigmoidProbabilities, InBagPosteriors, BagClassifier):
         ValueError
             When the arguments do not fit together, or the classifier cannot be used.
         """
-        validate_parameter_constraints(
-            self._parameter_constraints, self.get_params(deep=False), type(self).__name__
-        )
+        self._check_parameters()
         data = read_training(self, X, y, source=source, sample_weight=sample_weight)
         self._check(data)
         rows = data.source_as_labelled() if data.n_source else data
