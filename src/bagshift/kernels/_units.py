@@ -196,5 +196,5 @@ def _mirror_lower_half(gram: NDArray[Any], tile_rows: int) -> None:
     for rows in tiles(len(gram), tile_rows):
         for columns in tiles(rows.start, tile_rows):
             gram[columns, rows] = gram[rows, columns].T
-        corner = np.tril(gram[rows, rows])
-        gram[rows, rows] = corner + np.tril(corner, -1).T
+        corner = gram[rows, rows]
+        np.copyto(corner, corner.T, where=~np.tri(len(corner), dtype=bool))
