@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What bags hold for every row and every bag, and what follows from it."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,12 +48,10 @@ class BagData:
     n_classes: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        for name in (entry.name for entry in fields(self)):
-            value = getattr(self, name)
-            if isinstance(value, np.ndarray):
-                value = value.view()
-                value.flags.writeable = False
-                object.__setattr__(self, name, value)
+        for name in (*ROW_FIELDS, *BAG_FIELDS):
+            values = getattr(self, name).view()
+            values.flags.writeable = False
+            object.__setattr__(self, name, values)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
