@@ -89,9 +89,8 @@ def coupled_problem(
 
 def labelled_rows_problem(data: TrainingData, gram: NDArray[Any], cost: float) -> CoupledProblem:
     """Assemble the dual problem of one machine on the labelled target rows, with hinge loss."""
-    nothing = hinge_loss(np.empty(0), np.empty(0))
     rows = hinge_loss(data.labelled_signs, cost * data.labelled_weight)
-    return coupled_problem(gram, nothing, [rows], coupling=0.0)
+    return CoupledProblem(gram=gram, n_source=0, coupling=0.0, **vars(rows))
 
 
 class CoupledMachine(KernelMachine):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_array
 
 from bagshift.bags import Bags
@@ -60,15 +61,37 @@ def read_source(estimator: Any, source: Any, *, beside: Any) -> tuple[Any, Any, 
             f"The source has {X.shape[0]} rows but {len(labels)} labels; give one label per row."
         )
     labels = to_label_array(labels)
-    weight = source[2] if len(source) == 3 else None
     try:
-        weight = _check_sample_weight(weight, X, ensure_non_negative=True)
+        weight = row_weights(source[2] if len(source) == 3 else None, X)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"The weights of source= must be {X.shape[0]:,} finite numbers that are not negative "
             "and not all zero, one per source row."
         ) from error
-    return X, labels, weight.astype(np.float64)
+    return X, labels, weight
+
+
+def row_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
+    """Return weights of rows, each one where none are given.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_rows,) or None
+    X : matrix or frame of shape (n_rows, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+
+    Raises
+    ------
+    TypeError, ValueError
+        When they cannot be used.
+    """
+    if sample_weight is None:
+        return np.ones(X.shape[0])
+    weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+    return np.asarray(weight, dtype=np.float64).copy()
 
 
 def _read_source_rows(estimator: Any, X: Any, beside: Any) -> Any:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length
+from sklearn.utils.validation import _check_y, check_consistent_length
 
 from bagshift.bags import Bags
 from bagshift.domains import split_domains
@@ -29,7 +30,7 @@ from bagshift.estimators._advice import (
 from bagshift.estimators._base import validate_rows
 from bagshift.estimators._kernel_matrix import check_kernel_matrix
 from bagshift.estimators._scale import warn_if_scales_differ
-from bagshift.estimators._source_argument import read_source
+from bagshift.estimators._source_argument import read_source, row_weights
 from bagshift.labels import (
     resolve_classes,
     warn_if_flipped,
@@ -37,6 +38,9 @@ from bagshift.labels import (
 )
 
 Floats = NDArray[np.float64]
+
+# Truth values, whole numbers and text: none is missing, infinite or between two classes.
+_KINDS_OF_CLASSES = "biuU"
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,8 @@ class TrainingData:
         """Whether labelled rows of either domain, of a positive weight, are of both classes."""
         signs = np.concatenate([self.source_signs, self.labelled_signs])
         weight = np.concatenate([self.source_weight, self.labelled_weight])
-        return {-1.0, 1.0} <= set(signs[weight > 0])
+        signs = signs[weight > 0]
+        return bool(np.any(signs > 0) and np.any(signs < 0))
 
     @property
     def is_flipped(self) -> bool:
@@ -107,7 +112,7 @@ class TrainingData:
         """Number of bags and labelled target rows together."""
         return self.bags.n_bags + len(self.labelled_rows)
 
-    @property
+    @cached_property
     def unit_of_row(self) -> NDArray[np.intp]:
         """Target unit that each target row belongs to, -1 for none; shape (n_target,)."""
         units = self.bags.bag_index.astype(np.intp)
@@ -231,12 +236,14 @@ def _read_labels(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None
     if y is None:
         raise ValueError(no_target(estimator))
     X = validate_rows(estimator, X, reset=True)
-    y = _check_y(y, estimator=estimator)
+    if not _are_classes(y):
+        y = _check_y(y, estimator=estimator)
     check_consistent_length(X, y)
-    try:
-        check_classification_targets(y)
-    except ValueError as error:
-        raise ValueError(f"{error} To learn from shares, {MAKE_BAGS}.") from error
+    if not _are_classes(y):
+        try:
+            check_classification_targets(y)
+        except ValueError as error:
+            raise ValueError(f"{error} To learn from shares, {MAKE_BAGS}.") from error
     classes = np.unique(y)
     if len(classes) > 2:
         raise ValueError(
@@ -245,15 +252,18 @@ def _read_labels(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None
         )
     if len(classes) < 2:
         raise ValueError(_one_class(classes.tolist()[0]))
-    weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+    weight = row_weights(sample_weight, X)
     # A row of weight zero must not even move the kernel width: it is as if it were not there.
     kept = np.flatnonzero(weight > 0)
-    if len(np.unique(y[kept])) < 2:
+    if len(kept) < len(y) and len(np.unique(y[kept])) < 2:
         raise ValueError("Rows with a positive sample_weight hold fewer than two classes.")
     if _is_pairwise(estimator):
         check_kernel_matrix(None, X)
-    order = kept if _is_pairwise(estimator) else None
-    X = X[kept][:, kept] if _is_pairwise(estimator) else _safe_indexing(X, kept)
+    order = None
+    if len(kept) < len(y):
+        order = kept if _is_pairwise(estimator) else None
+        X = X[kept][:, kept] if _is_pairwise(estimator) else _safe_indexing(X, kept)
+        y, weight = y[kept], weight[kept]
     nothing = np.empty(0)
     return TrainingData(
         classes=classes,
@@ -262,11 +272,18 @@ def _read_labels(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None
         X_target=X,
         source_signs=nothing,
         source_weight=nothing,
-        bags=Bags.unlabelled(len(kept)),
-        labelled_rows=np.arange(len(kept)),
-        labelled_signs=signs_of(y[kept], classes),
-        labelled_weight=weight[kept].astype(np.float64),
+        bags=Bags.unlabelled(len(y)),
+        labelled_rows=np.arange(len(y)),
+        labelled_signs=signs_of(y, classes),
+        labelled_weight=weight,
         column_order=order,
+    )
+
+
+def _are_classes(labels: Any) -> bool:
+    """Whether labels are an array that scikit-learn's checks have nothing to say of."""
+    return (
+        type(labels) is np.ndarray and labels.ndim == 1 and labels.dtype.kind in _KINDS_OF_CLASSES
     )
 
 
