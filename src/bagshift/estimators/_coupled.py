@@ -8,6 +8,7 @@ bags, labelled target rows) and differ only in which units they use and what the
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -21,7 +22,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from bagshift.estimators._kernel_machine import KernelMachine, TransferKernelMachine
 from bagshift.estimators._training import TrainingData, read_training
 from bagshift.exceptions import warn_caller
-from bagshift.kernels import Kernel, take_rows, unit_gram
+from bagshift.kernels import Kernel, take_rows, unit_grams
 from bagshift.solvers import CoupledProblem, CoupledResult, solve_coupled
 from bagshift.solvers.polish import polish
 
@@ -58,11 +59,12 @@ def hinge_loss(signs: Floats, cost: Floats) -> Loss:
                 "The costs of the rows, weights included, leave the range of numbers; lower the "
                 "costs or the weights."
             )
+    far_end = signs * cost
     return Loss(
         targets=signs,
         half_widths=np.zeros(len(signs)),
-        lower=np.where(signs > 0, 0.0, -cost),
-        upper=np.where(signs > 0, cost, 0.0),
+        lower=np.minimum(far_end, 0.0),
+        upper=np.maximum(far_end, 0.0),
     )
 
 
@@ -254,18 +256,23 @@ def finite_gram(kernel: Kernel, data: TrainingData) -> NDArray[Any]:
     KernelMemoryError
         When the matrix would not fit into memory.
     """
+    return finite_grams([kernel], data)[0]
+
+
+def finite_grams(kernels: Sequence[Kernel], data: TrainingData) -> list[NDArray[Any]]:
+    """Return the kernel matrices of all units for several kernels, as `finite_gram` does."""
     if data.n_source + data.n_target_units == 0:
         raise ValueError("There is nothing to learn from: no row is in a bag or has a label.")
     with np.errstate(over="ignore", invalid="ignore"):
-        gram = unit_gram(
-            kernel, data.X_source, data.X_target, data.unit_of_row, data.n_target_units
+        grams = unit_grams(
+            kernels, data.X_source, data.X_target, data.unit_of_row, data.n_target_units
         )
-        if not np.isfinite(gram.sum()) and not np.all(np.isfinite(gram)):
+        if not all(np.isfinite(gram.sum()) or np.all(np.isfinite(gram)) for gram in grams):
             raise ValueError(
                 "The kernel matrix holds values that are not finite: the features are too large "
                 "for this kernel, so scale them, or check the kernel function."
             )
-    return gram
+    return grams
 
 
 def row_coefficients(unit_coefficients: Floats, data: TrainingData) -> Floats:
@@ -285,9 +292,7 @@ def row_coefficients(unit_coefficients: Floats, data: TrainingData) -> Floats:
     """
     source = unit_coefficients[: data.n_source]
     target = unit_coefficients[data.n_source :]
-    unit_of_row = data.unit_of_row
-    in_unit = unit_of_row >= 0
-    size = np.bincount(unit_of_row[in_unit], minlength=len(target))
-    rows = np.zeros(len(unit_of_row))
-    rows[in_unit] = (target / np.maximum(size, 1))[unit_of_row[in_unit]]
-    return np.concatenate([source, rows])
+    # Rows in no unit, number -1, count for none and take the zero at the end.
+    size = np.bincount(data.unit_of_row + 1, minlength=len(target) + 1)[1:]
+    of_one_row = np.append(target / np.maximum(size, 1), 0.0)
+    return np.concatenate([source, of_one_row[data.unit_of_row]])

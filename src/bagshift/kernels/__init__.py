@@ -16,7 +16,7 @@ from bagshift.kernels._memory import free_memory, require_gram, require_memory
 from bagshift.kernels._parameters import resolve_kernel
 from bagshift.kernels._rows import take_rows
 from bagshift.kernels._tiles import TILE_ROWS
-from bagshift.kernels._units import unit_cross, unit_gram
+from bagshift.kernels._units import unit_cross, unit_crosses, unit_gram, unit_grams
 
 __all__ = [
     "TILE_ROWS",
@@ -31,5 +31,7 @@ __all__ = [
     "resolve_kernel",
     "take_rows",
     "unit_cross",
+    "unit_crosses",
     "unit_gram",
+    "unit_grams",
 ]

@@ -24,8 +24,8 @@ VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_f
 VERSION_2 = ("memory.max", "memory.current", "inactive_file")
 
 
-def require_gram(n_source: int, n_units: int, dtype: DTypeLike) -> None:
-    """Raise when the kernel matrix of source rows and bags does not fit into free memory.
+def require_gram(n_source: int, n_units: int, dtype: DTypeLike, *, n_kernels: int = 1) -> None:
+    """Raise when kernel matrices of source rows and bags do not fit into free memory.
 
     Parameters
     ----------
@@ -33,11 +33,13 @@ def require_gram(n_source: int, n_units: int, dtype: DTypeLike) -> None:
         Source rows and bags (labelled target rows count as bags of one).
     dtype : dtype
         float64 or float32.
+    n_kernels : int, default=1
+        How many matrices.
 
     Raises
     ------
     KernelMemoryError
-        Names the size of the matrix, the free memory, and what makes the matrix smaller.
+        Names their size, the free memory, and what makes them smaller.
     """
     itemsize = np.dtype(dtype).itemsize
     fewer = "source rows" if n_source >= n_units else "bags"
@@ -45,19 +47,25 @@ def require_gram(n_source: int, n_units: int, dtype: DTypeLike) -> None:
     if itemsize > np.dtype(np.float32).itemsize:
         way_out += ", or use float32 features, which halves the matrix"
     require_memory(
-        (n_source + n_units) ** 2 * itemsize,
-        f"A kernel matrix over {_count(n_source, n_units)}",
+        n_kernels * (n_source + n_units) ** 2 * itemsize,
+        f"{_matrices(n_kernels)} over {_count(n_source, n_units)}",
         way_out,
     )
 
 
-def require_cross(n_rows: int, n_source: int, n_units: int, dtype: DTypeLike) -> None:
-    """Raise when the kernel matrix of other rows with the units does not fit."""
+def require_cross(
+    n_rows: int, n_source: int, n_units: int, dtype: DTypeLike, *, n_kernels: int = 1
+) -> None:
+    """Raise when kernel matrices of other rows with the units do not fit."""
     require_memory(
-        n_rows * (n_source + n_units) * np.dtype(dtype).itemsize,
-        f"A kernel matrix of {n_rows:,} rows with {_count(n_source, n_units)}",
+        n_kernels * n_rows * (n_source + n_units) * np.dtype(dtype).itemsize,
+        f"{_matrices(n_kernels)} of {n_rows:,} rows with {_count(n_source, n_units)}",
         "take fewer rows at a time",
     )
+
+
+def _matrices(n_kernels: int) -> str:
+    return "A kernel matrix" if n_kernels == 1 else f"A set of {n_kernels} kernel matrices"
 
 
 def _count(n_source: int, n_units: int) -> str:

@@ -4,11 +4,12 @@
 Kernel values are computed by tiles, averaged over the rows of each unit on both sides, and added
 where they belong; only the lower half is computed. Beyond the result the memory is that of a few
 tiles. The linear kernel averages the rows themselves first, which gives the same numbers for a
-fraction of the work.
+fraction of the work; RBF kernels of several widths share exponentials (``_ladders.py``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from bagshift.kernels._functions import Kernel, Rows
+from bagshift.kernels._ladders import ladder_values, ladders
 from bagshift.kernels._memory import require_cross, require_gram
 from bagshift.kernels._pieces import Piece, mean_pieces, plain_pieces, unit_pieces
 from bagshift.kernels._tiles import TILE_ROWS, kernel_dtype, tiles
+
+# A tile and its mirror image are both in the nearest cache.
+_MIRRORED_ROWS = 128
 
 
 def unit_gram(
@@ -76,14 +81,64 @@ def unit_gram(
            [ 3.,  9., 15.],
            [ 5., 15., 25.]])
     """
+    return unit_grams([kernel], X_source, X_target, unit_of_row, n_units, tile_rows=tile_rows)[0]
+
+
+def unit_grams(
+    kernels: Sequence[Kernel],
+    X_source: Rows | None,
+    X_target: Rows | None,
+    unit_of_row: NDArray[Any] | None,
+    n_units: int,
+    *,
+    tile_rows: int = TILE_ROWS,
+) -> list[NDArray[Any]]:
+    """Compute the kernel matrices of several kernels on the same rows.
+
+    RBF kernels whose gammas are a power of two apart share one exponential per pair of rows: the
+    13 widths of the grid of the TGPLM paper cost little more than two of them.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        The kernels, in any order.
+    X_source, X_target, unit_of_row, n_units, tile_rows
+        As in `unit_gram`.
+
+    Returns
+    -------
+    list of ndarray of shape (n_source + n_units, n_source + n_units)
+        What `unit_gram` returns for each kernel, to a relative error of 1e-12; single precision
+        is rounded at the end.
+
+    Raises
+    ------
+    KernelMemoryError
+        Before anything is allocated, when the matrices do not all fit into free memory.
+    ValueError
+        When there are no rows, or `unit_of_row` does not fit `n_units`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagshift.kernels import Kernel, unit_grams
+    >>> rows, kernels = np.array([[0.0], [1.0]]), [Kernel("rbf", gamma) for gamma in (0.5, 2.0)]
+    >>> wide, narrow = unit_grams(kernels, rows, None, None, 0)
+    >>> bool(np.isclose(wide[0, 1] ** 4, narrow[0, 1]))
+    True
+    """
     n_source = _n_rows(X_source)
     dtype = kernel_dtype(X_source, X_target)
-    require_gram(n_source, n_units, dtype)
-    pieces = _pieces(kernel, X_source, X_target, unit_of_row, n_units, tile_rows)
-    gram = np.zeros((n_source + n_units, n_source + n_units), dtype=dtype)
-    _add_lower_half(gram, kernel, pieces)
-    _mirror_lower_half(gram, tile_rows)
-    return gram
+    require_gram(n_source, n_units, dtype, n_kernels=len(kernels))
+    n_all = n_source + n_units
+    grams = [np.zeros((n_all, n_all), dtype=dtype) for _ in kernels]
+    for numbers in ladders(kernels):
+        ladder = [kernels[i] for i in numbers]
+        pieces = _pieces(ladder[0], X_source, X_target, unit_of_row, n_units, tile_rows)
+        _add_lower_half([grams[i] for i in numbers], ladder, pieces)
+    for gram in grams:
+        _mirror_lower_half(gram, min(tile_rows, _MIRRORED_ROWS))
+    return grams
 
 
 def unit_cross(
@@ -119,16 +174,53 @@ def unit_cross(
     ValueError
         When there are no rows, or `unit_of_row` does not fit `n_units`.
     """
-    n_source = _n_rows(X_source)
+    return unit_crosses(
+        [kernel], X_rows, X_source, X_target, unit_of_row, n_units, tile_rows=tile_rows
+    )[0]
+
+
+def unit_crosses(
+    kernels: Sequence[Kernel],
+    X_rows: Rows,
+    X_source: Rows | None,
+    X_target: Rows | None,
+    unit_of_row: NDArray[Any] | None,
+    n_units: int,
+    *,
+    tile_rows: int = TILE_ROWS,
+) -> list[NDArray[Any]]:
+    """Compute the kernels of rows with the units for several kernels, as `unit_grams` does.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        The kernels, in any order.
+    X_rows, X_source, X_target, unit_of_row, n_units, tile_rows
+        As in `unit_cross`.
+
+    Returns
+    -------
+    list of ndarray of shape (n_rows, n_source + n_units)
+
+    Raises
+    ------
+    KernelMemoryError
+        Before anything is allocated, when the matrices do not all fit into free memory.
+    ValueError
+        When there are no rows, or `unit_of_row` does not fit `n_units`.
+    """
+    n_source, n_rows = _n_rows(X_source), int(X_rows.shape[0])
     dtype = kernel_dtype(X_rows, X_source, X_target)
-    require_cross(X_rows.shape[0], n_source, n_units, dtype)
-    pieces = _pieces(kernel, X_source, X_target, unit_of_row, n_units, tile_rows)
-    cross = np.zeros((X_rows.shape[0], n_source + n_units), dtype=dtype)
-    for left in plain_pieces(X_rows, tile_rows):
-        for right in pieces:
-            values = right.average(_block(kernel, left, right).T).T
-            cross[left.units, right.units] += values
-    return cross
+    require_cross(n_rows, n_source, n_units, dtype, n_kernels=len(kernels))
+    crosses = [np.zeros((n_rows, n_source + n_units), dtype=dtype) for _ in kernels]
+    for numbers in ladders(kernels):
+        ladder = [kernels[i] for i in numbers]
+        pieces = _pieces(ladder[0], X_source, X_target, unit_of_row, n_units, tile_rows)
+        for left in plain_pieces(X_rows, tile_rows):
+            for right in pieces:
+                for i, block in zip(numbers, _blocks(ladder, left, right), strict=True):
+                    crosses[i][left.units, right.units] += right.average(block.T).T
+    return crosses
 
 
 def _n_rows(X: Rows | None) -> int:
@@ -170,25 +262,29 @@ def _check_columns(X_source: Rows | None, X_target: Rows | None, n_rows: int) ->
             )
 
 
-def _block(kernel: Kernel, left: Piece, right: Piece) -> NDArray[Any]:
-    """Compute the kernel of all rows of two pieces."""
-    if kernel.name != "precomputed":
-        rows = left.rows()
-        return kernel(rows, rows if left is right else right.rows())
-    block = left.X[left.order[:, None], right.columns]
-    return block.toarray() if sparse.issparse(block) else np.asarray(block)
+def _blocks(ladder: Sequence[Kernel], left: Piece, right: Piece) -> Iterator[NDArray[Any]]:
+    """Yield the kernel of all rows of two pieces, for each kernel of a ladder."""
+    if ladder[0].name == "precomputed":
+        block = left.X[left.order[:, None], right.columns]
+        yield block.toarray() if sparse.issparse(block) else np.asarray(block)
+        return
+    rows = left.rows()
+    yield from ladder_values(ladder, rows, rows if left is right else right.rows())
 
 
-def _add_lower_half(gram: NDArray[Any], kernel: Kernel, pieces: list[Piece]) -> None:
+def _add_lower_half(
+    grams: list[NDArray[Any]], ladder: Sequence[Kernel], pieces: list[Piece]
+) -> None:
     for i, left in enumerate(pieces):
         for right in pieces[: i + 1]:
-            values = left.average(_block(kernel, left, right))
-            values = right.average(values.T).T
-            gram[left.units, right.units] += values
-            shared = left.units.start
-            if left is not right and shared == right.units.stop - 1:
-                # The two pieces cut one unit: its pairs of rows count in both orders.
-                gram[shared, shared] += values[0, -1]
+            for gram, block in zip(grams, _blocks(ladder, left, right), strict=True):
+                values = left.average(block)
+                values = right.average(values.T).T
+                gram[left.units, right.units] += values
+                shared = left.units.start
+                if left is not right and shared == right.units.stop - 1:
+                    # The two pieces cut one unit: its pairs of rows count in both orders.
+                    gram[shared, shared] += values[0, -1]
 
 
 def _mirror_lower_half(gram: NDArray[Any], tile_rows: int) -> None:
