@@ -19,7 +19,7 @@ from bagshift import (
     stack_domains,
 )
 from bagshift.exceptions import BagError, KernelMemoryError
-from bagshift.kernels import _memory
+from bagshift.kernels import Kernel, _memory
 from bagshift.model_selection import (
     BagKFold,
     BagShuffleSplit,
@@ -244,6 +244,42 @@ def test_copies_of_running_folds_are_counted_before_the_search(domains, monkeypa
         search(3 * gram - 1, n_jobs=2)
     with pytest.raises(KernelMemoryError, match="4 folds at a time"):
         search(5 * gram - 1, n_jobs=8)
+
+
+def test_widths_in_powers_of_two_share_exponentials(domains, monkeypatch):
+    """Kernels of all widths, held-out rows included, at the cost of one."""
+    computed, called = [], Kernel.__call__
+
+    def counting(kernel, A, B):
+        computed.append(A.shape[0] * B.shape[0])
+        return called(kernel, A, B)
+
+    def search(n_jobs=None):
+        computed.clear()
+        grid = {"gamma": [0.2 * 2.0**k for k in (-1, 1, 0)], "coupling": [0.1, 1.0]}
+        found = path_search(
+            TGPLM(tol=TOL), domains.X, domains.bags, source=domains.source, grid=grid, cv=4,
+            n_jobs=n_jobs,
+        )  # fmt: skip
+        return found, sum(computed)
+
+    monkeypatch.setattr(Kernel, "__call__", counting)
+    together, n_together = search()
+    in_threads, _ = search(n_jobs=2)
+    assert in_threads.table == together.table
+    # Where memory is short, the widths are taken one at a time.
+    monkeypatch.setattr(_path_engine, "free_memory", lambda: 0)
+    alone, n_alone = search()
+    computed.clear()
+    TGPLM(gamma=0.2).fit(domains.X, domains.bags, source=domains.source)
+    n_fitted = sum(computed)  # of the machine that is returned
+    assert 3 * (n_together - n_fitted) == n_alone - n_fitted
+    assert [entry["params"] for entry in alone.table] == [e["params"] for e in together.table]
+    np.testing.assert_allclose(
+        [entry["score"] for entry in together.table],
+        [entry["score"] for entry in alone.table],
+        atol=1e-11,
+    )
 
 
 def test_pipeline_fits_its_transformers_once_on_all_rows(domains):

@@ -2,25 +2,33 @@
 """Cross-validated share errors of many settings of one kernel machine.
 
 What settings have in common is computed once: the kernel matrix of all units for each kernel, of
-which every fold takes its rows and columns. Within a fold, settings that differ in costs and
+which every fold takes its rows and columns; kernels of several widths are made together, since
+they share exponentials. Within a fold, settings that differ in costs and
 coupling alone form chains that are solved from one another: along the coupling the last solution
 is still feasible; from (C_source, C_target) to a common multiple of both, so is its multiple.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bagshift.bags import Bags
-from bagshift.estimators._coupled import CoupledMachine, finite_gram, row_coefficients
+from bagshift.estimators._coupled import CoupledMachine, finite_grams, row_coefficients
 from bagshift.estimators._training import TrainingData
 from bagshift.estimators.source_svm import threshold_for
-from bagshift.kernels import Kernel, decision_values, require_memory, unit_cross
+from bagshift.kernels import (
+    Kernel,
+    decision_values,
+    free_memory,
+    require_memory,
+    unit_crosses,
+)
 from bagshift.kernels._tiles import kernel_dtype
 from bagshift.model_selection._folds import BagFold, default_bag_cv
 from bagshift.model_selection._grouping import Check, counter, group, over_folds, parameters
@@ -33,6 +41,10 @@ Floats = NDArray[np.float64]
 
 _KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
 _COSTS = ("C", "C_source", "C_target")
+
+# Most bytes of kernel matrices that are made together. Not simply what is free: which kernels
+# share an exponential shows in their last digits, and a search should not depend on the machine.
+_SHARED_BYTES = 2**30
 
 
 @dataclass(frozen=True)
@@ -150,41 +162,74 @@ class CoupledEngine:
             When a kernel matrix would not fit into memory.
         """
         errors = _Errors(len(machines), given.bags, folds)
-        blocks = group(range(len(machines)), lambda i: parameters(machines[i], _KERNEL_PARAMETERS))
-        advance = counter(progress, len(blocks) * len(folds))
-        for members in blocks:
-            # Made in the call, so that one kernel matrix is gone before the next is made.
-            of_folds = _errors_of_block(
-                _make_block([machines[i] for i in members], given), folds, n_jobs, advance
+        groups = group(range(len(machines)), lambda i: parameters(machines[i], _KERNEL_PARAMETERS))
+        advance = counter(progress, len(groups) * len(folds))
+        at_once = _kernels_at_once(machines[0]._select(given), folds, n_jobs)
+        for first in range(0, len(groups), at_once):
+            together = groups[first : first + at_once]
+            # Made in the call, so that these kernel matrices are gone before the next are made.
+            of_folds = _errors_of_blocks(
+                _make_blocks([[machines[i] for i in members] for members in together], given),
+                folds,
+                n_jobs,
+                advance,
             )
-            for fold, of_fold in enumerate(of_folds):
-                errors.add(members, fold, of_fold)
+            for fold, of_blocks in enumerate(of_folds):
+                for members, of_block in zip(together, of_blocks, strict=True):
+                    errors.add(members, fold, of_block)
         return errors.as_scores()
 
 
-def _make_block(machines: list[CoupledMachine], given: TrainingData) -> _Block:
-    data = machines[0]._select(given)
-    kernel = machines[0]._kernel(data)
-    return _Block(machines, given, data, kernel, finite_gram(kernel, data), _chains(machines))
+def _kernels_at_once(data: TrainingData, folds: list[BagFold], n_jobs: int | None) -> int:
+    """Return of how many kernels to hold the matrices; one where memory is short."""
+    itemsize = kernel_dtype(data.X_source, data.X_target).itemsize
+    n_running: int = min(effective_n_jobs(n_jobs), len(folds))
+    n_units = data.n_source + data.n_target_units
+    n_held_out = max(len(fold.test_rows) for fold in folds)
+    of_one = n_units * (n_units + n_running * n_held_out) * itemsize
+    copies = n_running * n_units**2 * itemsize
+    free = free_memory()
+    room = _SHARED_BYTES if free is None else min(_SHARED_BYTES, (free - copies) // 2)
+    return max(1, room // max(1, of_one))
 
 
-def _errors_of_block(
-    block: _Block, folds: list[BagFold], n_jobs: int | None, advance: Callable[[], None]
-) -> list[_FoldErrors]:
-    if block.data.bags.n_bags == 0:
-        # Bags are not learned from, so one solution serves every fold.
-        solutions = _solve_without_bags(block)
-        scores = _scores(block, solutions, np.arange(len(block.given.bags)))
-        return [_errors_without_bags(block, fold, solutions, scores, advance) for fold in folds]
-    return over_folds(partial(_errors_of_fold, block, advance), folds, n_jobs)
+def _make_blocks(machines: list[list[CoupledMachine]], given: TrainingData) -> list[_Block]:
+    """Return a block for every group of machines of the same kernel."""
+    data = machines[0][0]._select(given)
+    kernels = [members[0]._kernel(data) for members in machines]
+    return [
+        _Block(members, given, data, kernel, gram, _chains(members))
+        for members, kernel, gram in zip(
+            machines, kernels, finite_grams(kernels, data), strict=True
+        )
+    ]
+
+
+def _errors_of_blocks(
+    blocks: list[_Block], folds: list[BagFold], n_jobs: int | None, advance: Callable[[], None]
+) -> Sequence[Sequence[_FoldErrors]]:
+    """Return the errors of every block on every fold, fold by fold."""
+    if blocks[0].data.bags.n_bags == 0:
+        of_blocks = [_errors_without_bags(block, folds, advance) for block in blocks]
+        return list(zip(*of_blocks, strict=True))
+    return over_folds(partial(_errors_of_fold, blocks, advance), folds, n_jobs)
 
 
 def _errors_of_fold(
-    block: _Block, advance: Callable[[], None], fold: BagFold, check: Check
+    blocks: list[_Block], advance: Callable[[], None], fold: BagFold, check: Check
+) -> list[_FoldErrors]:
+    errors = []
+    for block, cross in zip(blocks, _held_out_kernels(blocks, fold), strict=True):
+        errors.append(_errors_of_block(block, fold, cross, check))
+        advance()
+    return errors
+
+
+def _errors_of_block(
+    block: _Block, fold: BagFold, cross: NDArray[Any], check: Check
 ) -> _FoldErrors:
     data, units = _training_part(block, fold)
-    gram = block.gram[np.ix_(units, units)]
-    cross = _held_out_kernel(block, fold, units)
+    gram, cross = block.gram[np.ix_(units, units)], cross[:, units]
     bags = block.given.bags[fold.test_rows]
     shape = len(block.machines), len(fold.test_bags)
     errors = _FoldErrors(np.empty(shape), np.empty(shape), np.empty(shape[0], dtype=bool))
@@ -198,37 +243,37 @@ def _errors_of_fold(
         hard, soft = bag_errors_of(bags, scores, chain.machine, flipped=block.given.is_flipped)
         errors.hard[chain.settings], errors.soft[chain.settings] = hard.T, soft.T
         errors.converged[chain.settings] = solved.converged
-    advance()
     return errors
 
 
-def _held_out_kernel(block: _Block, fold: BagFold, units: NDArray[np.intp]) -> NDArray[Any]:
-    """Return the kernel of the held-out rows with the units of a fold."""
-    data = block.data
-    cross = unit_cross(
-        block.kernel,
-        block.given.X_target[fold.test_rows],
+def _held_out_kernels(blocks: list[_Block], fold: BagFold) -> list[NDArray[Any]]:
+    """Return the kernel of the held-out rows with all units, for every block."""
+    data, given = blocks[0].data, blocks[0].given
+    return unit_crosses(
+        [block.kernel for block in blocks],
+        given.X_target[fold.test_rows],
         data.X_source,
         data.X_target,
         data.unit_of_row,
         data.n_target_units,
     )
-    return cross[:, units]
 
 
 def _errors_without_bags(
-    block: _Block,
-    fold: BagFold,
-    solutions: _Solutions,
-    scores: Floats,
-    advance: Callable[[], None],
-) -> _FoldErrors:
-    held_out = scores[fold.test_rows]
-    for setting, machine in enumerate(block.machines):
-        if getattr(machine, "threshold", None) == "prior":
-            held_out[:, setting] -= _prior_threshold(block, fold, scores[:, setting])
-    advance()
-    return _errors(block, fold, solutions, held_out)
+    block: _Block, folds: list[BagFold], advance: Callable[[], None]
+) -> list[_FoldErrors]:
+    """Return the errors of machines that bags teach nothing: one solution serves every fold."""
+    solutions = _solve_without_bags(block)
+    scores = _scores(block, solutions, np.arange(len(block.given.bags)))
+    errors = []
+    for fold in folds:
+        held_out = scores[fold.test_rows]
+        for setting, machine in enumerate(block.machines):
+            if getattr(machine, "threshold", None) == "prior":
+                held_out[:, setting] -= _prior_threshold(block, fold, scores[:, setting])
+        errors.append(_errors(block, fold, solutions, held_out))
+        advance()
+    return errors
 
 
 def _prior_threshold(block: _Block, fold: BagFold, scores: Floats) -> float:

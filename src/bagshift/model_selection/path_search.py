@@ -138,7 +138,8 @@ def path_search(
     returned is fitted as it stands. A path may end in another local minimum than a single fit.
 
     Memory is at most that of the kernel matrix of source rows and bags, and once more for every
-    fold running at the same time; it is asked for before the search begins.
+    fold running at the same time; it is asked for before the search begins. Where more is free,
+    up to 1 GiB of it is taken to make kernel matrices of several widths together.
 
     Examples
     --------
