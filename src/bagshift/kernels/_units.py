@@ -95,8 +95,8 @@ def unit_grams(
 ) -> list[NDArray[Any]]:
     """Compute the kernel matrices of several kernels on the same rows.
 
-    RBF kernels whose gammas are a power of two apart share one exponential per pair of rows: the
-    13 widths of the grid of the TGPLM paper cost little more than two of them.
+    RBF kernels whose gammas are a power of two apart share one exponential per pair of rows, as
+    the 13 widths of the grid of the TGPLM paper do.
 
     Parameters
     ----------
