@@ -219,7 +219,7 @@ class CoupledMachine(KernelMachine):
             for prefix, values in coefficients.items():
                 setattr(self, f"{prefix}dual_coef_", self._by_column(data, values))
             return
-        used = np.flatnonzero(np.any([c != 0 for c in coefficients.values()], axis=0))
+        used = np.flatnonzero(sum(c != 0 for c in coefficients.values()))
         rows = take_rows(data.X_source, data.X_target, used)
         if self.kernel_.name == "linear":
             for prefix, values in coefficients.items():

@@ -92,10 +92,10 @@ class TrainingData:
     @property
     def knows_both_classes(self) -> bool:
         """Whether labelled rows of either domain, of a positive weight, are of both classes."""
-        signs = np.concatenate([self.source_signs, self.labelled_signs])
-        weight = np.concatenate([self.source_weight, self.labelled_weight])
-        signs = signs[weight > 0]
-        return bool(np.any(signs > 0) and np.any(signs < 0))
+        signs = np.concatenate(
+            [self.source_signs * self.source_weight, self.labelled_signs * self.labelled_weight]
+        )
+        return bool(signs.min(initial=0.0) < 0 < signs.max(initial=0.0))
 
     @property
     def is_flipped(self) -> bool:

@@ -73,8 +73,10 @@ def polish(problem: CoupledProblem, result: CoupledResult, *, tol: float = 1e-9)
     n_iter = result.n_iter
     burst = max(len(result.dual), n_iter // 2)
     for done in range(_ROUNDS):
+        if latest.kkt_gap < tol:
+            break
         free = _free(problem, latest.dual)
-        if latest.kkt_gap < tol or not _worth_it(len(free), len(latest.dual), n_iter):
+        if not _worth_it(len(free), len(latest.dual), n_iter):
             break
         start = _newton(problem, latest.dual, free) if done else latest.dual
         latest = solve_coupled(problem, tol=tol, max_iter=burst, start=start)
