@@ -17,7 +17,12 @@ from bagshift._bags.data import BAG_FIELDS, ROW_FIELDS, BagData
 from bagshift._bags.display import to_html, to_text
 from bagshift._bags.indexing import by_first_appearance, count_rows, invert, look_up, row_numbers
 from bagshift._bags.joining import join_tables
-from bagshift._bags.labels import is_known, read_class_labels, read_labels
+from bagshift._bags.labels import (
+    is_known,
+    read_class_labels,
+    read_known_labels,
+    read_labels,
+)
 from bagshift._bags.numbers import read_row_weights
 from bagshift._bags.table import Dropped, read_bag_table
 from bagshift.exceptions import BagError, name_bags, name_some
@@ -252,13 +257,7 @@ class Bags(BagData):
         BagError
             If labels are missing, or the weights cannot be used.
         """
-        values = read_labels(labels, "the source labels")
-        unknown = np.flatnonzero(~is_known(values))
-        if len(unknown):
-            raise BagError(
-                f"the source labels are missing in {len(unknown):,} rows (rows "
-                f"{name_some(unknown)}): leave these rows out or label them."
-            )
+        values = read_known_labels(labels, "the source labels")
         n_rows = len(values)
         weights = (
             np.ones(n_rows)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bagshift._bags.labels import is_known, read_labels
+from bagshift._bags.labels import is_known, read_known_labels, read_labels
 from bagshift._bags.noise_column import scales_in_shares
 from bagshift.bags import Bags
 from bagshift.exceptions import (
@@ -120,7 +120,7 @@ def warn_uninformative(bags: Bags, from_where: str = "the source or from labelle
         message = f"there is one bag only, {name_some(bags.ids)}: {level_only}."
     elif bags.n_bags and np.ptp(shares) == 0:
         message = f"all {bags.n_bags:,} bags have the same share, {shares[0]:.4g}: {level_only}."
-    elif bags.n_bags and np.isin(shares, (0.0, 1.0)).all() and not _has_law(bags):
+    elif bags.n_bags and np.all((shares == 0.0) | (shares == 1.0)) and not _has_law(bags):
         message = (
             f"all {bags.n_bags:,} bags are pure (share 0 or 1), so the label of every row in them "
             "is known: an ordinary classifier fitted to these labels would use them fully."
@@ -165,7 +165,7 @@ def warn_if_flipped(source_positive_rate: float, bags: Bags) -> None:
     """
     if not bags.n_bags:
         return
-    mean_share = float(np.average(bags.positive_shares, weights=bags.sizes))
+    mean_share = float(bags.positive_shares @ bags.sizes / bags.sizes.sum())
     distance = abs(mean_share - source_positive_rate)
     flipped_distance = abs(1 - mean_share - source_positive_rate)
     if distance > _CLEAR_DISTANCE and distance > _CLEAR_RATIO * flipped_distance:
@@ -175,6 +175,31 @@ def warn_if_flipped(source_positive_rate: float, bags: Bags) -> None:
             "class the shares are of and declare it with Bags.from_arrays(..., positive=).",
             PositiveClassWarning,
         )
+
+
+def read_source_labels(labels: ArrayLike) -> NDArray[Any]:
+    """Read the label of every source row.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_source_rows,)
+
+    Returns
+    -------
+    ndarray of shape (n_source_rows,)
+        In their natural type.
+
+    Raises
+    ------
+    BagError
+        If a label is missing or no scalar.
+
+    Examples
+    --------
+    >>> read_source_labels([0, 1.0, 1])
+    array([0., 1., 1.])
+    """
+    return to_label_array(list(read_known_labels(labels, "the source labels")))
 
 
 def to_label_array(labels: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:

@@ -50,7 +50,7 @@ class BagData:
     def __post_init__(self) -> None:
         for name in (*ROW_FIELDS, *BAG_FIELDS):
             values = getattr(self, name).view()
-            values.flags.writeable = False
+            values.setflags(write=False)
             object.__setattr__(self, name, values)
 
     def __setstate__(self, state: dict[str, Any]) -> None:

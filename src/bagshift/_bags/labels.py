@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bagshift._bags.ids import is_blank, number_distinct, plain_id
+from bagshift._bags.ids import is_blank, number_distinct, plain_id, unmask
 from bagshift.exceptions import BagError, name_some
 
 _SCALARS = (str, bytes, Number, Decimal, date, timedelta, np.generic)
@@ -22,6 +22,9 @@ def is_known(labels: NDArray[np.object_]) -> NDArray[np.bool_]:
 
 def read_labels(labels: Any, name: str) -> NDArray[np.object_]:
     """Read labels as plain objects, None where blank."""
+    labels = unmask(labels)
+    if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "biu":
+        return labels.astype(object)  # none is blank or strange
     codes, distinct = number_distinct(labels, name)
     strange = [label for label in distinct if not (is_blank(label) or _is_scalar(label))]
     if strange:
@@ -31,6 +34,18 @@ def read_labels(labels: Any, name: str) -> NDArray[np.object_]:
         )
     plain = (None if is_blank(label) else plain_id(label) for label in distinct)
     return np.fromiter(plain, dtype=object, count=len(distinct))[codes]
+
+
+def read_known_labels(labels: Any, name: str) -> NDArray[np.object_]:
+    """Read labels of rows that must all have one."""
+    values = read_labels(labels, name)
+    unknown = np.flatnonzero(~is_known(values))
+    if len(unknown):
+        raise BagError(
+            f"{name} are missing in {len(unknown):,} rows (rows {name_some(unknown)}): leave "
+            "these rows out or label them."
+        )
+    return values
 
 
 def read_class_labels(positive: Any, negative: Any) -> tuple[Any, Any]:

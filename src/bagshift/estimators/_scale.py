@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from bagshift.exceptions import SourceScaleWarning, warn_caller
@@ -62,7 +63,11 @@ def _scales_differ(X_source: Any, X_target: Any) -> bool:
     shift = np.abs(X_source.mean(axis=0) - X_target.mean(axis=0))[varies]
     shift = shift / (spread_source + spread_target)
     ratio = np.maximum(spread_source / spread_target, spread_target / spread_source)
-    return bool(np.median(ratio) > _LARGEST_RATIO or np.median(shift) > _LARGEST_SHIFT)
+    return _median_exceeds(ratio, _LARGEST_RATIO) or _median_exceeds(shift, _LARGEST_SHIFT)
+
+
+def _median_exceeds(values: NDArray[np.float64], limit: float) -> bool:
+    return bool(values.max() > limit and np.median(values) > limit)  # mostly none does
 
 
 def _is_frame(X: Any) -> bool:

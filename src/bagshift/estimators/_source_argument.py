@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_n_features, _check_sample_weight, ch
 
 from bagshift.bags import Bags
 from bagshift.estimators._base import row_checks, validate_rows
-from bagshift.labels import to_label_array
+from bagshift.labels import read_source_labels
 
 
 def read_source(estimator: Any, source: Any, *, beside: Any) -> tuple[Any, Any, Any]:
@@ -55,12 +55,11 @@ def read_source(estimator: Any, source: Any, *, beside: Any) -> tuple[Any, Any, 
         raise type(error)(f"The rows of source= cannot be used. {error}") from error
     if isinstance(source[1], Bags):
         raise ValueError("The labels of the source are Bags; give one label per row.")
-    labels = Bags.for_source(source[1]).label_values
+    labels = read_source_labels(source[1])
     if len(labels) != X.shape[0]:
         raise ValueError(
             f"The source has {X.shape[0]} rows but {len(labels)} labels; give one label per row."
         )
-    labels = to_label_array(labels)
     try:
         weight = row_weights(source[2] if len(source) == 3 else None, X)
     except (TypeError, ValueError) as error:
