@@ -3,6 +3,7 @@
 
 import os
 import platform
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,9 @@ import sklearn
 from threadpoolctl import threadpool_info
 
 SHORTEST_ROUND = 0.005
+
+# A line of print_verdict: "Worst cell: 0.93 (bar 0.7) met". Who prints his own may say "reached".
+VERDICT = re.compile(r"(.+): (\S+) \(bar ([^ )]+)\)? (met|reached|MISSED)\)?$")
 
 
 @dataclass(frozen=True)
