@@ -59,7 +59,7 @@ def plain_pieces(X: Rows | None, tile_rows: int, first_unit: int = 0) -> list[Pi
         return []
     order = np.arange(X.shape[0])
     return [
-        Piece(X, order[t], order[t], slice(first_unit + t.start, first_unit + t.stop))
+        Piece(X, order[t], first_unit + order[t], slice(first_unit + t.start, first_unit + t.stop))
         for t in tiles(len(order), tile_rows)
     ]
 
@@ -75,21 +75,17 @@ def unit_pieces(
     """Sort rows by unit and cut them; a unit may lie in several pieces."""
     sizes = _unit_sizes(unit_of_row, n_units)
     order = np.argsort(unit_of_row, kind="stable")[len(unit_of_row) - int(sizes.sum()) :]
-    has_means = len(order) > n_units
     pieces = []
     for tile in tiles(len(order), tile_rows):
         rows = order[tile]
         units = unit_of_row[rows]
         first, stop = int(units[0]), int(units[-1]) + 1
-        position = slice(first_unit + first, first_unit + stop)
-        if not has_means:
-            pieces.append(Piece(X, rows, first_unit + rows, position))
-            continue
         weights = (1.0 / sizes[units]).astype(dtype)
         borders = np.searchsorted(units, np.arange(first, stop + 1))
         mean = sparse.csr_array(
             (weights, np.arange(len(rows)), borders), shape=(stop - first, len(rows))
         )
+        position = slice(first_unit + first, first_unit + stop)
         pieces.append(Piece(X, rows, first_unit + rows, position, mean))
     return pieces
 
@@ -99,7 +95,7 @@ def mean_pieces(
 ) -> list[Piece]:
     """Average the rows of each unit, in double precision, and cut the means."""
     pieces = unit_pieces(X, unit_of_row, n_units, 0, tile_rows, np.float64)
-    parts = [piece.average(in_double(piece.rows())) for piece in pieces]
+    parts = [piece.mean @ in_double(piece.rows()) for piece in pieces]
     units = np.concatenate([np.arange(p.units.start, p.units.stop) for p in pieces])
     ones = np.ones(len(units))
     join = sparse.csr_array((ones, (units, np.arange(len(units)))), shape=(n_units, len(units)))

@@ -247,6 +247,8 @@ def _pieces(
             f"unit_of_row must have one entry for each of the {n_target} target rows."
         )
     source = plain_pieces(X_source, tile_rows)
+    if np.array_equal(units, np.arange(n_units)):
+        return source + plain_pieces(X_target, tile_rows, n_source)
     if kernel.name == "linear" and n_units > 0:
         return source + mean_pieces(X_target, units, n_units, n_source, tile_rows)
     dtype = kernel_dtype(X_source, X_target)
