@@ -317,6 +317,7 @@ def _read_domains(estimator: Any, X: Any, y: Bags, source: Any) -> TrainingData:
             raise ValueError("Source rows with a positive weight hold fewer than two classes.")
         if not _is_pairwise(estimator):
             warn_if_scales_differ(X_source, X)
+    has_label = bags.has_label
     data = TrainingData(
         classes=classes,
         positive=positive,
@@ -325,9 +326,9 @@ def _read_domains(estimator: Any, X: Any, y: Bags, source: Any) -> TrainingData:
         source_signs=source_signs,
         source_weight=np.empty(0) if labels is None else weight,
         bags=bags,
-        labelled_rows=np.flatnonzero(bags.has_label),
+        labelled_rows=np.flatnonzero(has_label),
         labelled_signs=labelled_signs(bags, classes),
-        labelled_weight=bags.row_weights[bags.has_label].astype(np.float64),
+        labelled_weight=bags.row_weights[has_label].astype(np.float64),
         column_order=order,
     )
     _warn(data, who_is_positive(estimator))

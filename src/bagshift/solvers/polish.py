@@ -73,12 +73,9 @@ def polish(problem: CoupledProblem, result: CoupledResult, *, tol: float = 1e-9)
     n_iter = result.n_iter
     burst = max(len(result.dual), n_iter // 2)
     for done in range(_ROUNDS):
-        if latest.kkt_gap < tol:
+        if latest.kkt_gap < tol or not _worth_it(problem, latest.dual, n_iter):
             break
-        free = _free(problem, latest.dual)
-        if not _worth_it(len(free), len(latest.dual), n_iter):
-            break
-        start = _newton(problem, latest.dual, free) if done else latest.dual
+        start = _newton(problem, latest.dual) if done else latest.dual
         latest = solve_coupled(problem, tol=tol, max_iter=burst, start=start)
         n_iter += latest.n_iter
         # The dual value only rises; the gap may widen on the way to a better set of free ones.
@@ -95,11 +92,12 @@ def _as_converged(best: CoupledResult, result: CoupledResult, n_iter: int) -> Co
     return CoupledResult(**{**values, "converged": True, "status": result.status})
 
 
-def _worth_it(n_free: int, n_units: int, n_iter: int) -> bool:
-    if n_free <= _ALWAYS_WORTH_IT:
+def _worth_it(problem: CoupledProblem, dual: Array, n_iter: int) -> bool:
+    if len(dual) <= _ALWAYS_WORTH_IT:
         return True
-    spent = _FLOPS_PER_ITERATION_AND_UNIT * n_iter * n_units
-    return bool(_FLOPS_OF_LEAST_SQUARES * n_free**3 <= spent)
+    n_free = len(_free(problem, dual))
+    spent = _FLOPS_PER_ITERATION_AND_UNIT * n_iter * len(dual)
+    return n_free <= _ALWAYS_WORTH_IT or _FLOPS_OF_LEAST_SQUARES * n_free**3 <= spent
 
 
 def _free(problem: CoupledProblem, dual: Array) -> NDArray[np.intp]:
@@ -108,9 +106,9 @@ def _free(problem: CoupledProblem, dual: Array) -> NDArray[np.intp]:
     return np.flatnonzero(inside & ~at_kink)
 
 
-def _newton(problem: CoupledProblem, dual: Array, free: NDArray[np.intp]) -> Array:
+def _newton(problem: CoupledProblem, dual: Array) -> Array:
     """Walk along Newton steps on the free variables, leaving those that meet a bound behind."""
-    dual = dual.copy()
+    dual, free = dual.copy(), _free(problem, dual)
     while len(free) > 1:
         step, wanted_length = _newton_step(problem, dual, free)
         length, blocked = _longest_step(problem, dual, free, step, wanted_length)
