@@ -37,6 +37,7 @@ import numpy as np
 import scipy.sparse as sp
 import sklearn
 from _protocol import TASKS, Draw, bags_of, data_folder, load_task, make_draw
+from _timing import time_interleaved as time_pair
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
@@ -57,7 +58,6 @@ SMALL_BAR = 2.0
 SMALL_ROWS = 100
 SMALL_FEATURES = 12
 SMALL_BAG_SIZE = 5
-SMALL_ROUNDS = 30  # for each of the others
 
 
 def cpu_seconds(run: Callable[[], object]) -> float:
@@ -141,12 +141,11 @@ def compare_small(options: argparse.Namespace) -> float:
         ("SourceSVM", partial(SourceSVM().fit, X, y)),
         ("TGPLM", partial(TGPLM().fit, mixed.X_bagged, bags, source=source)),
     ):
-        (ours, svc), rounds = time_interleaved(
-            [fit, partial(SVC().fit, X, y)], SMALL_ROUNDS * options.repeats, options.seconds
-        )
-        faster.append(svc / ours)
+        timing = time_pair(fit, partial(SVC().fit, X, y), options.repeats, options.seconds)
+        faster.append(timing.ratio)
         print(
-            f"{name:>10} {1e3 * ours:10.3f} {1e3 * svc:10.3f} {svc / ours:18.2f} {rounds:4d}",
+            f"{name:>10} {1e3 * timing.ours:10.3f} {1e3 * timing.theirs:10.3f} "
+            f"{timing.ratio:18.2f} {timing.repeats:4d}",
             flush=True,
         )
     return faster[0]
