@@ -38,8 +38,14 @@ def test_polished_solutions_agree_with_a_long_run(coupling, cost):
         assert sharp.dual_gap <= rough.dual_gap + 1e-12
         scale = 1 + abs(exact.objective)
         assert sharp.dual_gap <= 1e-8 * scale
-        if exact.converged:  # weak couplings stall it, and the polished one is nearer
-            assert abs(sharp.objective - exact.objective) <= 1e-9 * scale
+        # Weak couplings turn the last bits of z into scores, by 1/coupling, so neither solution
+        # need reach its tolerance. The primal value moves with the first power of such an error:
+        # by weak duality it lies within its own gap above the optimum, and nothing closer holds.
+        # The dual value moves with the square, so it has to agree up to the rounding of its sums.
+        rounding = 1e-12 * scale
+        apart = abs(sharp.objective - exact.objective)
+        assert apart <= max(sharp.dual_gap, exact.dual_gap) + rounding
+        assert abs(sharp.dual_objective - exact.dual_objective) <= rounding
         assert np.all(sharp.dual >= problem.lower)
         assert np.all(sharp.dual <= problem.upper)
 
