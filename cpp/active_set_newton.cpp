@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "cholesky.hpp"
 #include "coupled_state.hpp"
@@ -27,12 +26,13 @@ constexpr std::ptrdiff_t kFreePerHeld = 3;
 // Time of an iteration of SMO: so much, and so much for every unit; and of a round with f free
 // units, of f^3, f^2 and f times the number of units; of f^2 for every unit held. In nanoseconds
 // of the machine that they were measured on, of which only the ratios matter.
-constexpr double kIteration = 150.0;
-constexpr double kIterationPerUnit = 1.1;
-constexpr double kRound = 1000.0;
-constexpr double kCube = 1.0 / 48.0;
-constexpr double kSquare = 2.2;
-constexpr double kEnter = 0.35;
+constexpr double kIteration = 50.0;
+constexpr double kIterationPerUnit = 1.0;
+constexpr double kRound = 500.0;
+constexpr double kCube = 1.0 / 80.0;
+constexpr double kSquare = 1.3;
+constexpr double kEnter = 0.25;
+constexpr double kEnterUnit = 2.0;
 constexpr double kHeldSquare = 0.25;
 constexpr double kHeldBorder = 0.7;
 
@@ -45,8 +45,12 @@ double round_time(std::ptrdiff_t n_free) {
   return kRound + (kCube * f + kSquare) * f * f;
 }
 
-// Along directions without curvature a step is mostly rounding, and its sum over the source may have
-// little to do with the recorded one. When sums of the dual end further than this, in largest
+double enter_time(std::ptrdiff_t n_free, std::ptrdiff_t n_units) {
+  return (kEnter * static_cast<double>(n_free) + kEnterUnit) * static_cast<double>(n_units);
+}
+
+// Along directions without curvature a step is mostly rounding, and its sum over the source may
+// have little to do with the recorded one. When sums of the dual end further than this, in largest
 // variables times their number, from where they should be, the call is undone.
 constexpr double kUnbalanced = 4e-15;
 
@@ -84,10 +88,9 @@ class NewtonCall {
   NewtonOutcome run() {
     collect_units();
     if (n_free_ < 2) return outcome_;
-    memory_.change.assign(state_.dual.begin(), state_.dual.end());
     source_sum_before_ = state_.source_sum;
     read_slope();
-    time_ = kEnter * static_cast<double>(n_free_) * static_cast<double>(problem_.n_units);
+    time_ = enter_time(n_free_, problem_.n_units);
     while (run_round() && n_free_ >= 2 && time_ + round_time(n_free_) <= budget_) continue;
     enter_change();
     outcome_.cost = time_ / iteration_time(problem_.n_units);
@@ -121,10 +124,18 @@ class NewtonCall {
   }
 
   void collect_units() {
-    memory_.units.clear();
-    for (std::ptrdiff_t i = 0; i < problem_.n_units; ++i) {
-      if (is_free(problem_, state_, i)) memory_.units.push_back(i);
+    const std::ptrdiff_t m = problem_.n_units;
+    auto& units = memory_.units;
+    units.resize(m);
+    std::ptrdiff_t n = 0;
+    for (std::ptrdiff_t i = 0; i < m; ++i) {
+      units[n] = i;
+      n += is_free(state_, i) ? 1 : 0;
     }
+    units.resize(n);
+    memory_.all_units = units;
+    memory_.before.resize(n);
+    for (std::ptrdiff_t i = 0; i < n; ++i) memory_.before[i] = state_.dual[units[i]];
     count_units();
   }
 
@@ -153,11 +164,11 @@ class NewtonCall {
   void reserve() {
     memory_.is_held.assign(n_free_, 0);
     memory_.held.clear();
-    memory_.factor.resize(n_free_ * n_free_);
-    memory_.solution.resize(n_free_);
+    stride_ = cholesky_stride(n_free_);
+    memory_.factor.resize(stride_ * stride_);
     memory_.step.resize(n_free_);
     small_stride_ = most_held_ + 2;
-    memory_.borders.resize(small_stride_ * n_free_);
+    memory_.solutions.resize((1 + small_stride_) * stride_);
     memory_.small.resize(small_stride_ * small_stride_);
     memory_.multipliers.resize(small_stride_);
     n_borders_ = 0;
@@ -170,7 +181,7 @@ class NewtonCall {
       const bool source = i < n_free_source_;
       const double on_source = source ? problem_.within : problem_.across;
       const double on_target = source ? problem_.across : problem_.within;
-      double* out = memory_.factor.data() + i * n_free_;
+      double* out = memory_.factor.data() + i * stride_;
       const std::ptrdiff_t split = std::max(n_free_source_, i);
       for (std::ptrdiff_t j = i; j < split; ++j) {
         out[j] = on_source * static_cast<double>(row[memory_.units[j]]);
@@ -178,52 +189,56 @@ class NewtonCall {
       for (std::ptrdiff_t j = split; j < n_free_; ++j) {
         out[j] = on_target * static_cast<double>(row[memory_.units[j]]);
       }
+      std::fill(out + n_free_, out + stride_, 0.0);
       largest = std::max(largest, out[i]);
     }
     for (std::ptrdiff_t i = 0; i < n_free_; ++i) {
-      memory_.factor[i * n_free_ + i] += kRidge * largest;
+      memory_.factor[i * stride_ + i] += kRidge * largest;
     }
-    cholesky_factor(memory_.factor.data(), n_free_, n_free_, kLeastPivot * largest);
+    cholesky_factor(memory_.factor.data(), n_free_, kLeastPivot * largest);
   }
 
+  double* solution() { return memory_.solutions.data(); }
+  double* border(std::ptrdiff_t number) { return solution() + (1 + number) * stride_; }
+
   bool begin_solution() {
-    for (std::ptrdiff_t i = 0; i < n_free_; ++i) memory_.solution[i] = -memory_.slope[i];
-    cholesky_solve(memory_.factor.data(), n_free_, n_free_, 0, memory_.solution.data());
-    double* border = next_border();
-    std::fill_n(border, n_free_, 1.0);
-    if (!add_border(0, 0.0)) return false;
-    if (!is_coupled_) return true;
-    border = next_border();
-    std::fill_n(border, n_free_source_, 1.0);
-    std::fill(border + n_free_source_, border + n_free_, 0.0);
-    return add_border(0, 1.0 / problem_.inverse_coupling);
+    std::fill_n(solution(), 3 * stride_, 0.0);
+    // What all slopes share is left to the multiplier of the equality: near the solution it is
+    // nearly all of them, and along directions without curvature its solution is huge.
+    const double shared =
+        exact_sum(memory_.slope.data(), n_free_) / static_cast<double>(n_free_);
+    for (std::ptrdiff_t i = 0; i < n_free_; ++i) {
+      memory_.slope[i] -= shared;
+      solution()[i] = -memory_.slope[i];
+    }
+    std::fill_n(border(0), n_free_, 1.0);
+    if (is_coupled_) std::fill_n(border(1), n_free_source_, 1.0);
+    cholesky_solve(memory_.factor.data(), n_free_, 0, solution(), is_coupled_ ? 3 : 2);
+    if (!add_border(0.0)) return false;
+    return !is_coupled_ || add_border(1.0 / problem_.inverse_coupling);
   }
 
   bool add_border_of(std::ptrdiff_t index) {
     memory_.held.push_back(index);
-    double* border = next_border();
-    std::fill_n(border, n_free_, 0.0);
-    border[index] = 1.0;
-    return add_border(index, 0.0);
+    double* next = border(n_borders_);
+    std::fill_n(next, stride_, 0.0);
+    next[index] = 1.0;
+    cholesky_solve(memory_.factor.data(), n_free_, index, next, 1);
+    return add_border(0.0);
   }
-
-  double* next_border() { return memory_.borders.data() + n_borders_ * n_free_; }
 
   // B'x for one border.
-  double product(std::ptrdiff_t border, const double* x) const {
-    if (border >= first_held_border_) return x[memory_.held[border - first_held_border_]];
-    const std::ptrdiff_t end = border == 0 ? n_free_ : n_free_source_;
-    return std::accumulate(x, x + end, 0.0);
+  double product(std::ptrdiff_t number, const double* x) const {
+    if (number >= first_held_border_) return x[memory_.held[number - first_held_border_]];
+    return exact_sum(x, number == 0 ? n_free_ : n_free_source_);
   }
 
-  // Append the column of B that stands in `next_border`, zero before entry `first`, and its row of
-  // the small system; false when it depends on the others.
-  bool add_border(std::ptrdiff_t first, double diagonal) {
+  // Append the row of the small system that belongs to the next column of A^-1 B; false when it
+  // depends on the others.
+  bool add_border(double diagonal) {
     const std::ptrdiff_t number = n_borders_;
-    double* border = next_border();
-    cholesky_solve(memory_.factor.data(), n_free_, n_free_, first, border);
     double* row = memory_.small.data() + number * small_stride_;
-    for (std::ptrdiff_t j = 0; j <= number; ++j) row[j] = product(j, border);
+    for (std::ptrdiff_t j = 0; j <= number; ++j) row[j] = product(j, border(number));
     row[number] += diagonal;
     const double length = row[number];
     for (std::ptrdiff_t j = 0; j < number; ++j) {
@@ -243,7 +258,7 @@ class NewtonCall {
     double* m = memory_.multipliers.data();
     for (std::ptrdiff_t i = 0; i < n_borders_; ++i) {
       const double* row = memory_.small.data() + i * small_stride_;
-      m[i] = product(i, memory_.solution.data());
+      m[i] = product(i, solution());
       for (std::ptrdiff_t k = 0; k < i; ++k) m[i] -= row[k] * m[k];
       m[i] /= row[i];
     }
@@ -252,15 +267,19 @@ class NewtonCall {
       m[i] /= row[i];
       for (std::ptrdiff_t k = 0; k < i; ++k) m[k] -= row[k] * m[i];
     }
-    std::copy(memory_.solution.begin(), memory_.solution.end(), memory_.step.begin());
+    std::copy_n(solution(), n_free_, memory_.step.begin());
     for (std::ptrdiff_t c = 0; c < n_borders_; ++c) {
-      const double* border = memory_.borders.data() + c * n_free_;
-      for (std::ptrdiff_t i = 0; i < n_free_; ++i) memory_.step[i] -= m[c] * border[i];
+      const double* column = border(c);
+      for (std::ptrdiff_t i = 0; i < n_free_; ++i) memory_.step[i] -= m[c] * column[i];
     }
     return centre_step();
   }
 
-  // Along directions without curvature a step can be so long that its sum is rounding.
+  double enter_time(std::ptrdiff_t n_free, std::ptrdiff_t n_units) {
+  return (kEnter * static_cast<double>(n_free) + kEnterUnit) * static_cast<double>(n_units);
+}
+
+// Along directions without curvature a step can be so long that its sum is rounding.
   bool centre_step() {
     double sum = 0.0;
     for (std::ptrdiff_t i = 0; i < n_free_; ++i) {
@@ -291,7 +310,7 @@ class NewtonCall {
   void take_step(const Block& block) {
     const double rest = 1.0 - block.length;
     for (std::ptrdiff_t i = 0; i < n_free_; ++i) {
-      memory_.solution[i] *= rest;
+      solution()[i] *= rest;
       // By the conditions of the step; those of held units are not needed any more.
       memory_.slope[i] = rest * memory_.slope[i] - block.length * memory_.multipliers[0];
       const double p = memory_.step[i];
@@ -311,7 +330,9 @@ class NewtonCall {
   void keep_free_units() {
     std::ptrdiff_t kept = 0;
     for (std::ptrdiff_t i = 0; i < n_free_; ++i) {
-      if (!is_free(problem_, state_, memory_.units[i])) continue;
+      const double z = state_.dual[memory_.units[i]];
+      const Range room = room_of(problem_, memory_.units[i], z);
+      if (z <= room.low || z >= room.high) continue;
       memory_.units[kept] = memory_.units[i];
       memory_.slope[kept] = memory_.slope[i];
       ++kept;
@@ -323,39 +344,43 @@ class NewtonCall {
   // Whether the sums of z are what they should be, but for rounding.
   bool is_balanced() const {
     const double* z = state_.dual.data();
-    double largest = 0.0;
-    double largest_before = 0.0;
-    for (std::ptrdiff_t i = 0; i < problem_.n_units; ++i) {
-      largest = std::max(largest, std::abs(z[i]));
-      largest_before = std::max(largest_before, std::abs(memory_.change[i]));
-    }
-    const double bearable = kUnbalanced * static_cast<double>(problem_.n_units) *
-                            std::max(largest, largest_before);
+    const auto n = static_cast<std::ptrdiff_t>(memory_.before.size());
+    const double largest =
+        std::max(largest_size(z, problem_.n_units), largest_size(memory_.before.data(), n));
+    const double bearable = kUnbalanced * static_cast<double>(problem_.n_units) * largest;
     if (std::abs(exact_sum(z, problem_.n_units)) > bearable) return false;
     return problem_.inverse_coupling == 0.0 ||
            std::abs(exact_sum(z, problem_.n_source) - state_.source_sum) <= bearable;
   }
 
   void enter_change() {
+    const auto& units = memory_.all_units;
+    const auto n = static_cast<std::ptrdiff_t>(units.size());
+    for (std::ptrdiff_t unit : units) set_offsets(problem_, state_, unit);
     remove_drift(problem_, state_);
     if (!is_balanced()) {
-      state_.dual.swap(memory_.change);
+      for (std::ptrdiff_t i = 0; i < n; ++i) {
+        state_.dual[units[i]] = memory_.before[i];
+        set_offsets(problem_, state_, units[i]);
+      }
       state_.source_sum = source_sum_before_;
       outcome_.is_complete = false;
       return;
     }
-    for (std::ptrdiff_t i = 0; i < problem_.n_units; ++i) {
-      memory_.change[i] = state_.dual[i] - memory_.change[i];
-      if (memory_.change[i] != 0.0) set_offsets(problem_, state_, i);
+    memory_.change.resize(n);
+    double moved = 0.0;
+    for (std::ptrdiff_t i = 0; i < n; ++i) {
+      memory_.change[i] = state_.dual[units[i]] - memory_.before[i];
+      moved += std::abs(memory_.change[i]);
     }
     const double size_before = state_.gradient_size;
-    add_to_gradient(problem_, state_, memory_.change.data());
+    add_unit_rows(problem_, units.data(), memory_.change.data(), n, problem_.within,
+                  problem_.across, state_.gradient.data());
     measure_gradient(state_);
     // Four units at a time, and what was added may have been larger than what came out.
-    double moved = 0.0;
-    for (const double change : memory_.change) moved += std::abs(change);
-    state_.gradient_size = std::max({state_.gradient_size, size_before, moved * state_.largest_diagonal});
-    count_rounding(state_, 0.25 * static_cast<double>(memory_.units.size()) + 2.0);
+    state_.gradient_size =
+        std::max({state_.gradient_size, size_before, moved * state_.largest_diagonal});
+    count_rounding(state_, 0.25 * static_cast<double>(n) + 2.0);
   }
 
   const Problem<Real>& problem_;
@@ -369,6 +394,7 @@ class NewtonCall {
   std::ptrdiff_t n_borders_ = 0;
   std::ptrdiff_t first_held_border_ = 1;
   std::ptrdiff_t most_held_ = 0;
+  std::ptrdiff_t stride_ = 0;          // of the factor and the solutions
   std::ptrdiff_t small_stride_ = 0;
   bool is_coupled_ = false;
   double source_sum_before_ = 0.0;
@@ -377,15 +403,7 @@ class NewtonCall {
 }  // namespace
 
 double newton_cost(std::ptrdiff_t n_free, std::ptrdiff_t n_units) {
-  const double enter = kEnter * static_cast<double>(n_free) * static_cast<double>(n_units);
-  return (round_time(n_free) + enter) / iteration_time(n_units);
-}
-
-template <class Real>
-std::ptrdiff_t count_free(const Problem<Real>& problem, const State& state) {
-  std::ptrdiff_t n = 0;
-  for (std::ptrdiff_t i = 0; i < problem.n_units; ++i) n += is_free(problem, state, i) ? 1 : 0;
-  return n;
+  return (round_time(n_free) + enter_time(n_free, n_units)) / iteration_time(n_units);
 }
 
 template <class Real>
@@ -394,8 +412,6 @@ NewtonOutcome newton(const Problem<Real>& problem, State& state, NewtonMemory& m
   return NewtonCall<Real>(problem, state, memory, budget).run();
 }
 
-template std::ptrdiff_t count_free(const Problem<float>&, const State&);
-template std::ptrdiff_t count_free(const Problem<double>&, const State&);
 template NewtonOutcome newton(const Problem<float>&, State&, NewtonMemory&, double);
 template NewtonOutcome newton(const Problem<double>&, State&, NewtonMemory&, double);
 

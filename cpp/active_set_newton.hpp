@@ -25,17 +25,18 @@ namespace bagshift {
 
 // Kept from call to call, so that nothing is allocated anew.
 struct NewtonMemory {
+  std::vector<std::ptrdiff_t> all_units;  // free when the call began, in order
+  std::vector<double> before;          // their dual variables then
+  std::vector<double> change;          // of these in the call
   std::vector<std::ptrdiff_t> units;   // free when the round began, in order
   std::vector<char> is_held;           // which of these have met a bound
   std::vector<std::ptrdiff_t> held;    // their places in `units`, in order of meeting it
   std::vector<double> factor;          // of A
   std::vector<double> slope;           // h
-  std::vector<double> solution;        // -A^-1 h
-  std::vector<double> borders;         // A^-1 B, column after column
+  std::vector<double> solutions;       // -A^-1 h and the columns of A^-1 B, one after the other
   std::vector<double> small;           // factor of B'A^-1 B + D, row after row
   std::vector<double> multipliers;     // m
   std::vector<double> step;            // p
-  std::vector<double> change;          // of every dual variable in the call
 };
 
 struct NewtonOutcome {
@@ -46,9 +47,6 @@ struct NewtonOutcome {
 
 // Cost of a call that meets no bound, with f free of m units, in iterations of SMO on these units.
 double newton_cost(std::ptrdiff_t n_free, std::ptrdiff_t n_units);
-
-template <class Real>
-std::ptrdiff_t count_free(const Problem<Real>& problem, const State& state);
 
 // Move to the minimum over the free variables, or towards it until the cost exceeds `budget`. The
 // objective does not rise but for rounding.

@@ -41,14 +41,21 @@ std::vector<double> scaled(const double* values, std::ptrdiff_t n, double factor
 }  // namespace
 
 template <class Real>
-void ChainSolver<Real>::state_problem(const ChainSetting& setting, Solved& solved) const {
+void ChainSolver<Real>::state_problem(std::ptrdiff_t number, Solved& solved) {
+  const ChainSetting& setting = settings_[number];
   const std::ptrdiff_t m = base_.n_units;
-  solved.lower.resize(m);
-  solved.upper.resize(m);
-  for (std::ptrdiff_t i = 0; i < m; ++i) {
-    const double cost = base_.is_source(i) ? setting.source_cost : setting.target_cost;
-    solved.lower[i] = cost * base_.lower[i];
-    solved.upper[i] = cost * base_.upper[i];
+  solved.number = number;
+  if (!has_new_costs(number) && last_.number == number - 1) {
+    solved.lower = std::move(last_.lower);
+    solved.upper = std::move(last_.upper);
+  } else {
+    solved.lower.resize(m);
+    solved.upper.resize(m);
+    for (std::ptrdiff_t i = 0; i < m; ++i) {
+      const double cost = base_.is_source(i) ? setting.source_cost : setting.target_cost;
+      solved.lower[i] = cost * base_.lower[i];
+      solved.upper[i] = cost * base_.upper[i];
+    }
   }
   solved.problem = base_;
   solved.problem.lower = solved.lower.data();
@@ -56,6 +63,13 @@ void ChainSolver<Real>::state_problem(const ChainSetting& setting, Solved& solve
   solved.problem.within = setting.within;
   solved.problem.across = setting.across;
   solved.problem.inverse_coupling = setting.inverse_coupling;
+}
+
+template <class Real>
+bool ChainSolver<Real>::has_new_costs(std::ptrdiff_t number) const {
+  return number == 0 ||
+         settings_[number - 1].source_cost != settings_[number].source_cost ||
+         settings_[number - 1].target_cost != settings_[number].target_cost;
 }
 
 template <class Real>
@@ -100,12 +114,12 @@ ChainEntry ChainSolver<Real>::solve(std::ptrdiff_t number, double* duals) {
   const double* earlier = setting.start >= 0 ? duals + setting.start * m : nullptr;
   const double factor = setting.start >= 0 ? growth(settings_[setting.start], setting) : 0.0;
   Solved next;
-  state_problem(setting, next);
+  state_problem(number, next);
   if (setting.is_apart) return solve_apart(setting, next.problem, earlier, factor, dual);
 
   CoupledSolver<Real> solver(next.problem, options_, memory_);
   if (setting.start >= 0 && setting.start == last_.number) {
-    solver.start_from(last_.state, last_.problem, factor);
+    solver.start_from(std::move(last_.state), last_.problem, factor);
   } else if (setting.start >= 0 && setting.start == first_.number) {
     solver.start_from(first_.state, first_.problem, factor);
   } else if (setting.start >= 0) {
@@ -114,16 +128,12 @@ ChainEntry ChainSolver<Real>::solve(std::ptrdiff_t number, double* duals) {
     solver.start(nullptr);
   }
   const Status status = solver.advance(kToTheEnd);
-  next.number = number;
   next.state = std::move(solver.state());
   std::copy(next.state.dual.begin(), next.state.dual.end(), dual);
   const ChainEntry entry{summarise(next.problem, next.state), status, next.state.n_iter};
   // The problem points at its own boxes, which move with it.
   last_ = std::move(next);
-  const bool is_first = number == 0 ||
-                        settings_[number - 1].source_cost != setting.source_cost ||
-                        settings_[number - 1].target_cost != setting.target_cost;
-  if (is_first) {
+  if (has_new_costs(number)) {
     first_ = last_;
     first_.problem.lower = first_.lower.data();
     first_.problem.upper = first_.upper.data();

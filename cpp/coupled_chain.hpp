@@ -51,7 +51,10 @@ class ChainSolver {
     State state;
   };
 
-  void state_problem(const ChainSetting& setting, Solved& solved) const;
+  // Whether a setting differs in costs from the one before.
+  bool has_new_costs(std::ptrdiff_t number) const;
+
+  void state_problem(std::ptrdiff_t number, Solved& solved);
   ChainEntry solve_apart(const ChainSetting& setting, const Problem<Real>& problem,
                          const double* earlier, double factor, double* dual);
   ChainEntry solve_part(const Problem<Real>& problem, const double* guess, double* dual);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "coupled_state.hpp"
 #include "smo_passes.hpp"
@@ -15,15 +17,6 @@ constexpr int kMostFailedChecks = 8;
 
 // Errors of the gradient below this share of the tolerance do not matter.
 constexpr double kNegligible = 1e-4;
-
-// A variable this close to a bound, in widths of its box, stands at it.
-constexpr double kAtBound = 1e-12;
-
-struct Choice {
-  std::ptrdiff_t up;      // unit to raise
-  double lowest_up;
-  double highest_down;
-};
 
 // The step that still has to enter the gradient: z_up += length, z_down -= length.
 struct Step {
@@ -49,50 +42,35 @@ void balance(const Problem<Real>& problem, std::vector<double>& dual) {
   }
 }
 
+// Of `same` for units of the domain of `unit`, of `other` for those of the other.
 template <class Real>
-Choice apply_and_choose(const Problem<Real>& problem, State& state, const Step& step) {
-  const std::ptrdiff_t m = problem.n_units;
-  const std::ptrdiff_t n = problem.n_source;
-  const bool up_is_source = problem.is_source(step.up);
-  const bool down_is_source = problem.is_source(step.down);
-  const auto on = [&](bool source) {
-    return GradientStep<Real>{
-        problem.row(step.up), problem.row(step.down),
-        step.length * (up_is_source == source ? problem.within : problem.across),
-        step.length * (down_is_source == source ? problem.within : problem.across)};
-  };
-  const Extremes target = step_and_scan(segment_of(state, n, m), on(false));
-  Choice choice{target.lowest_unit, target.lowest_up, target.highest_down};
-  if (n > 0) {
-    const Extremes source = step_and_scan(segment_of(state, 0, n), on(true));
-    const double rank_one = state.source_sum * problem.inverse_coupling;
-    if (source.lowest_up + rank_one < choice.lowest_up) {
-      choice.lowest_up = source.lowest_up + rank_one;
-      choice.up = source.lowest_unit;
-    }
-    choice.highest_down = std::max(choice.highest_down, source.highest_down + rank_one);
-  }
-  state.violation = choice.highest_down - choice.lowest_up;
-  return choice;
+PerDomain seen_from(const Problem<Real>& problem, std::ptrdiff_t unit, double same, double other) {
+  return problem.is_source(unit) ? PerDomain{same, other} : PerDomain{other, same};
 }
 
 template <class Real>
-std::ptrdiff_t choose_partner(const Problem<Real>& problem, State& state, const Choice& choice) {
-  const std::ptrdiff_t m = problem.n_units;
-  const std::ptrdiff_t n = problem.n_source;
-  const bool source_chosen = problem.is_source(choice.up);
-  const auto query = [&](bool source, double rank_one) {
-    const bool same = source_chosen == source;
-    return PartnerQuery<Real>{
-        problem.row(choice.up), choice.lowest_up - rank_one,
-        state.diagonal[choice.up] + (same ? 0.0 : problem.inverse_coupling),
-        2.0 * (same ? problem.within : problem.across)};
-  };
-  const Partner target = best_partner(segment_of(state, n, m), query(false, 0.0));
-  if (n == 0) return target.unit;
-  const double rank_one = state.source_sum * problem.inverse_coupling;
-  const Partner source = best_partner(segment_of(state, 0, n), query(true, rank_one));
-  return source.gain > target.gain ? source.unit : target.unit;
+Extremes apply_and_choose(const Problem<Real>& problem, State& state, const Step& step) {
+  const double within = step.length * problem.within;
+  const double across = step.length * problem.across;
+  const Extremes found = step_and_scan(
+      units_of(problem, state),
+      GradientStep<Real>{problem.row(step.up), problem.row(step.down),
+                         seen_from(problem, step.up, within, across),
+                         seen_from(problem, step.down, within, across)});
+  state.violation = found.highest_down - found.lowest_up;
+  return found;
+}
+
+template <class Real>
+std::ptrdiff_t choose_partner(const Problem<Real>& problem, State& state, const Extremes& choice) {
+  const std::ptrdiff_t up = choice.lowest_unit;
+  const double diagonal = state.diagonal[up];
+  return best_partner(
+      units_of(problem, state),
+      PartnerQuery<Real>{
+          problem.row(up), choice.lowest_up,
+          seen_from(problem, up, diagonal, diagonal + problem.inverse_coupling),
+          seen_from(problem, up, 2.0 * problem.within, 2.0 * problem.across)});
 }
 
 // Minimise slope * s + curvature / 2 * s^2 for s in [0, room], where the slope also jumps up by
@@ -120,9 +98,9 @@ double step_length(double slope, double curvature, double room, double up_kink, 
 
 // Move the pair (up, down); false when the step vanishes in rounding.
 template <class Real>
-bool move_pair(const Problem<Real>& problem, State& state, const Choice& choice,
+bool move_pair(const Problem<Real>& problem, State& state, const Extremes& choice,
                std::ptrdiff_t down, Step& step) {
-  const std::ptrdiff_t up = choice.up;
+  const std::ptrdiff_t up = choice.lowest_unit;
   const bool same = problem.is_source(up) == problem.is_source(down);
   const double rank_one =
       problem.is_source(down) ? state.source_sum * problem.inverse_coupling : 0.0;
@@ -170,31 +148,30 @@ void change_weights(const Problem<Real>& problem, const Problem<Real>& earlier, 
     rebuild_gradient(problem, state);
     return;
   }
-  Problem<Real> unweighted = problem;
-  unweighted.within = unweighted.across = 1.0;
+  const Support target(state, n, m);
   std::vector<double> by_target(m, 0.0);
-  std::vector<double> change(state.dual);
-  std::fill_n(change.begin(), n, 0.0);
-  std::swap(by_target, state.gradient);
-  add_to_gradient(unweighted, state, change.data());
-  std::swap(by_target, state.gradient);
-  for (std::ptrdiff_t i = 0; i < m; ++i) {
-    const bool source = i < n;
-    const double on_source = source ? earlier.within : earlier.across;
-    const double on_target = source ? earlier.across : earlier.within;
-    const double by_source =
-        (state.gradient[i] + problem.targets[i] - on_target * by_target[i]) / on_source;
-    state.gradient[i] = (source ? problem.within : problem.across) * by_source +
-                        (source ? problem.across : problem.within) * by_target[i] -
-                        problem.targets[i];
-  }
+  add_unit_rows(problem, target.units.data(), target.weights.data(),
+                static_cast<std::ptrdiff_t>(target.units.size()), 1.0, 1.0, by_target.data());
+  const auto reweigh = [&](std::ptrdiff_t begin, std::ptrdiff_t end, PerDomain before,
+                           PerDomain after) {
+    const double by_source = after.source / before.source;
+    const double rest = after.target - by_source * before.target;
+    for (std::ptrdiff_t i = begin; i < end; ++i) {
+      state.gradient[i] = by_source * (state.gradient[i] + problem.targets[i]) +
+                          rest * by_target[i] - problem.targets[i];
+    }
+  };
+  reweigh(0, n, {earlier.within, earlier.across}, {problem.within, problem.across});
+  reweigh(n, m, {earlier.across, earlier.within}, {problem.across, problem.within});
   const double growth = std::max(1.0, problem.across / earlier.across);
-  const double rounding = 8.0 * std::numeric_limits<double>::epsilon() * state.gradient_size;
+  const double size =
+      std::max(state.gradient_size, earlier.across * largest_size(by_target.data(), m));
+  const double rounding = 8.0 * std::numeric_limits<double>::epsilon() * size;
   state.gradient_error = growth * (state.gradient_error + rounding / earlier.across);
 }
 
 template <class Real>
-Choice refresh(const Problem<Real>& problem, State& state) {
+Extremes refresh(const Problem<Real>& problem, State& state) {
   remove_drift(problem, state);
   rebuild_gradient(problem, state);
   return apply_and_choose(problem, state, Step{});
@@ -230,9 +207,9 @@ State start(const Problem<Real>& problem, const double* guess) {
 }
 
 template <class Real>
-State start_from(const Problem<Real>& problem, const State& earlier,
+State start_from(const Problem<Real>& problem, State earlier,
                  const Problem<Real>& earlier_problem, double factor) {
-  State state = earlier;
+  State state = std::move(earlier);
   state.n_iter = 0;
   state.n_failed_checks = 0;
   const std::ptrdiff_t m = problem.n_units;
@@ -262,7 +239,7 @@ Status advance(const Problem<Real>& problem, State& state, const Options& option
   Step step;
   bool lost = false;
   for (;;) {
-    Choice choice = apply_and_choose(problem, state, step);
+    Extremes choice = apply_and_choose(problem, state, step);
     step = Step{};
     const bool out_of_steps = state.n_iter >= options.max_iter;
     if (state.violation < options.tol || out_of_steps || lost) {
@@ -302,73 +279,58 @@ Solution summarise(const Problem<Real>& problem, const State& state) {
   const double rank_one = state.source_sum * problem.inverse_coupling;
   constexpr double infinity = std::numeric_limits<double>::infinity();
 
-  // The multiplier of sum z = 0 is the target intercept b: every unit that can rise needs
-  // slope + b >= 0, every unit that can fall slope + b <= 0.
-  double low = -infinity;
-  double high = infinity;
-  double free_sum = 0.0;
-  std::ptrdiff_t n_free = 0;
-  for (std::ptrdiff_t i = 0; i < m; ++i) {
-    const double slope = state.gradient[i] + (problem.is_source(i) ? rank_one : 0.0);
-    // The last bits off a bound are rounding, and must not pin an intercept that is not unique.
-    const double margin = kAtBound * (problem.upper[i] - problem.lower[i]);
-    const bool can_rise = problem.upper[i] - state.dual[i] > margin;
-    const bool can_fall = state.dual[i] - problem.lower[i] > margin;
-    if (can_rise) low = std::max(low, -(slope + state.up_offset[i]));
-    if (can_fall) high = std::min(high, -(slope + state.down_offset[i]));
-    if (can_rise && can_fall && is_free(problem, state, i)) {
-      free_sum -= slope + state.up_offset[i];
-      ++n_free;
-    }
-  }
+  const Point point{state.dual.data(),
+                    state.gradient.data(),
+                    state.up_offset.data(),
+                    state.down_offset.data(),
+                    problem.targets,
+                    problem.half_widths,
+                    problem.lower,
+                    problem.upper,
+                    problem.n_source,
+                    m,
+                    rank_one};
+
+  // The multiplier of sum z = 0 is the target intercept.
+  const Limits limits = intercept_limits(point);
+  const bool has_low = limits.low > -kBlocked;
+  const bool has_high = limits.high < kBlocked;
+  const double low = has_low ? limits.low : -infinity;
+  const double high = has_high ? limits.high : infinity;
 
   Solution solution{};
   solution.violation = std::max(0.0, low - high);
   solution.intercept_low = std::min(low, high);
   solution.intercept_high = std::max(low, high);
-  if (n_free > 0) {
-    solution.intercept = free_sum / static_cast<double>(n_free);
-  } else if (std::isfinite(low) && std::isfinite(high)) {
+  if (limits.n_free > 0) {
+    solution.intercept = limits.free_sum / static_cast<double>(limits.n_free);
+  } else if (has_low && has_high) {
     solution.intercept = 0.5 * (low + high);
-  } else if (std::isfinite(low)) {
+  } else if (has_low) {
     solution.intercept = low;
   } else {
-    solution.intercept = std::isfinite(high) ? high : 0.0;
+    solution.intercept = has_high ? high : 0.0;
   }
   solution.intercept_shift = rank_one;
+  const double source_sum = exact_sum(state.dual.data(), problem.n_source);
   solution.equality_residual = exact_sum(state.dual.data(), m);
 
   // The gap is summed unit by unit, each term non-negative: the difference of the two objectives
   // would lose it in rounding.
-  double quadratic = state.source_sum * rank_one;
-  double loss = 0.0;
-  double linear = 0.0;
-  const double source_residual = exact_sum(state.dual.data(), problem.n_source) - state.source_sum;
-  double gap = -solution.intercept * solution.equality_residual - rank_one * source_residual;
-  for (std::ptrdiff_t i = 0; i < m; ++i) {
-    const double z = state.dual[i];
-    const double tube = problem.half_widths[i];
-    const double inner = state.gradient[i] + problem.targets[i];
-    const double shift = problem.is_source(i) ? rank_one : 0.0;
-    const double residual = -(state.gradient[i] + solution.intercept + shift);
-    const double unit_loss = std::max({0.0, problem.upper[i] * (residual - tube),
-                                       problem.lower[i] * (residual + tube)});
-    const double unit_linear = tube * std::abs(z) - problem.targets[i] * z;
-    quadratic += z * inner;
-    loss += unit_loss;
-    linear += unit_linear;
-    gap += unit_loss - z * residual + tube * std::abs(z);
-  }
-  solution.objective = 0.5 * quadratic + loss;
-  solution.dual_objective = -(0.5 * quadratic + linear);
+  const Sums sums = objective_sums(point, solution.intercept);
+  const double quadratic = sums.quadratic + state.source_sum * rank_one;
+  solution.objective = 0.5 * quadratic + sums.loss;
+  solution.dual_objective = -(0.5 * quadratic + sums.linear);
+  const double gap = sums.gap - solution.intercept * solution.equality_residual -
+                     rank_one * (source_sum - state.source_sum);
   solution.dual_gap = std::max(0.0, gap);
   return solution;
 }
 
 template State start(const Problem<float>&, const double*);
 template State start(const Problem<double>&, const double*);
-template State start_from(const Problem<float>&, const State&, const Problem<float>&, double);
-template State start_from(const Problem<double>&, const State&, const Problem<double>&, double);
+template State start_from(const Problem<float>&, State, const Problem<float>&, double);
+template State start_from(const Problem<double>&, State, const Problem<double>&, double);
 template Status advance(const Problem<float>&, State&, const Options&, std::int64_t);
 template Status advance(const Problem<double>&, State&, const Options&, std::int64_t);
 template Solution summarise(const Problem<float>&, const State&);

@@ -60,7 +60,7 @@ enum class Status {
 struct State {
   std::vector<double> dual;         // z
   std::vector<double> gradient;     // Qz - t without the rank-one term
-  std::vector<double> up_offset;    // see Segment
+  std::vector<double> up_offset;    // see Units
   std::vector<double> down_offset;
   std::vector<double> diagonal;     // within * K_ii
   double largest_diagonal = 0.0;
@@ -91,7 +91,7 @@ State start(const Problem<Real>& problem, const double* guess);
 // Begin from the `earlier` solution of a problem that differs in coupling, and in its boxes by a
 // common `factor`. The gradient is carried over, which needs the rows of target units only.
 template <class Real>
-State start_from(const Problem<Real>& problem, const State& earlier,
+State start_from(const Problem<Real>& problem, State earlier,
                  const Problem<Real>& earlier_problem, double factor);
 
 // Run at most `n_steps` iterations.

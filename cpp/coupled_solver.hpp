@@ -28,7 +28,7 @@ class CoupledSolver {
   void start(const double* guess);
 
   // The same from a solution of a problem alike; see `bagshift::start_from`.
-  void start_from(const State& earlier, const Problem<Real>& earlier_problem, double factor);
+  void start_from(State earlier, const Problem<Real>& earlier_problem, double factor);
 
   // Run about `n_steps` iterations.
   Status advance(std::int64_t n_steps);
@@ -38,6 +38,7 @@ class CoupledSolver {
   std::int64_t n_newton() const { return n_newton_; }
 
  private:
+  std::ptrdiff_t count_free() const;
   bool is_nearly_done(double cost) const;
   void begin(bool has_guess);
   void call_newton(double budget);
@@ -52,6 +53,7 @@ class CoupledSolver {
   std::int64_t burst_ = 0;           // iterations until the next look
   double violation_before_ = 0.0;    // at the beginning of the last burst
   std::int64_t last_burst_ = 0;
+  double violation_at_call_ = 0.0;   // at the last call
 };
 
 }  // namespace bagshift

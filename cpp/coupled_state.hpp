@@ -8,28 +8,23 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <vector>
 
 #include "coupled_qp.hpp"
 #include "smo_passes.hpp"
+#include "state_passes.hpp"
 
 namespace bagshift {
 
-// Knuth's compensated sum: the equality constraint is judged to the last bits.
-inline double exact_sum(const double* values, std::ptrdiff_t n) {
-  double sum = 0.0;
-  double lost = 0.0;
-  for (std::ptrdiff_t i = 0; i < n; ++i) {
-    const double next = sum + values[i];
-    const double added = next - sum;
-    lost += (sum - (next - added)) + (values[i] - added);
-    sum = next;
-  }
-  return sum + lost;
-}
-
-inline Segment segment_of(State& state, std::ptrdiff_t begin, std::ptrdiff_t end) {
-  return {state.gradient.data(), state.up_offset.data(), state.down_offset.data(),
-          state.diagonal.data(), begin,                  end};
+template <class Real>
+Units units_of(const Problem<Real>& problem, State& state) {
+  return {state.gradient.data(),
+          state.up_offset.data(),
+          state.down_offset.data(),
+          state.diagonal.data(),
+          problem.n_source,
+          problem.n_units,
+          state.source_sum * problem.inverse_coupling};
 }
 
 template <class Real>
@@ -40,42 +35,33 @@ void set_offsets(const Problem<Real>& problem, State& state, std::ptrdiff_t i) {
   state.down_offset[i] = z <= problem.lower[i] ? -kBlocked : (z > 0.0 ? tube : -tube);
 }
 
-template <class Real>
-bool is_free(const Problem<Real>& problem, const State& state, std::ptrdiff_t i) {
-  const double z = state.dual[i];
-  const bool inside = z > problem.lower[i] && z < problem.upper[i];
-  return inside && (z != 0.0 || problem.half_widths[i] == 0.0);
+// Whether slopes up and down of a unit are the same: strictly inside its box, not at a kink.
+inline bool is_free(const State& state, std::ptrdiff_t i) {
+  return state.up_offset[i] == state.down_offset[i];
 }
 
-// gradient += Q change, without the rank-one term.
+// values += sum_k weights[k] * row(units[k]), where a row enters with `within` for units of the
+// same domain and with `across` for others.
 template <class Real>
-void add_to_gradient(const Problem<Real>& problem, State& state, const double* change) {
-  const std::ptrdiff_t m = problem.n_units;
-  const std::ptrdiff_t n = problem.n_source;
-  std::ptrdiff_t next = 0;
-  while (next < m) {
-    RowBlock<Real> on_source{{problem.gram, problem.gram, problem.gram, problem.gram}, {}};
-    RowBlock<Real> on_target = on_source;
-    int filled = 0;
-    for (; next < m && filled < 4; ++next) {
-      if (change[next] == 0.0) continue;
-      const bool source = problem.is_source(next);
-      on_source.rows[filled] = on_target.rows[filled] = problem.row(next);
-      on_source.weights[filled] = change[next] * (source ? problem.within : problem.across);
-      on_target.weights[filled] = change[next] * (source ? problem.across : problem.within);
-      ++filled;
+void add_unit_rows(const Problem<Real>& problem, const std::ptrdiff_t* units,
+                   const double* weights, std::ptrdiff_t n, double within, double across,
+                   double* values) {
+  for (std::ptrdiff_t begin = 0; begin < n; begin += 4) {
+    RowBlock<Real> block{{problem.gram, problem.gram, problem.gram, problem.gram}, {}};
+    for (std::ptrdiff_t k = begin; k < std::min(begin + 4, n); ++k) {
+      const double same = weights[k] * within;
+      const double other = weights[k] * across;
+      const bool source = problem.is_source(units[k]);
+      block.rows[k - begin] = problem.row(units[k]);
+      block.weights[k - begin] = source ? PerDomain{same, other} : PerDomain{other, same};
     }
-    if (filled == 0) break;
-    add_rows(segment_of(state, 0, n), on_source);
-    add_rows(segment_of(state, n, m), on_target);
+    add_rows(block, problem.n_source, problem.n_units, values);
   }
 }
 
 inline void measure_gradient(State& state) {
-  state.gradient_size = 0.0;
-  for (const double g : state.gradient) {
-    state.gradient_size = std::max(state.gradient_size, std::abs(g));
-  }
+  state.gradient_size =
+      largest_size(state.gradient.data(), static_cast<std::ptrdiff_t>(state.gradient.size()));
 }
 
 // Enter into the books that every entry of the gradient was added to `n_times`.
@@ -83,10 +69,31 @@ inline void count_rounding(State& state, double n_times) {
   state.gradient_error += n_times * std::numeric_limits<double>::epsilon() * state.gradient_size;
 }
 
+// The units in [begin, end) whose z is not zero, and z there.
+struct Support {
+  std::vector<std::ptrdiff_t> units;
+  std::vector<double> weights;
+
+  Support(const State& state, std::ptrdiff_t begin, std::ptrdiff_t end)
+      : units(end - begin), weights(end - begin) {
+    std::ptrdiff_t n = 0;
+    for (std::ptrdiff_t i = begin; i < end; ++i) {
+      units[n] = i;
+      weights[n] = state.dual[i];
+      n += state.dual[i] != 0.0 ? 1 : 0;
+    }
+    units.resize(n);
+    weights.resize(n);
+  }
+};
+
 template <class Real>
 void rebuild_gradient(const Problem<Real>& problem, State& state) {
   for (std::ptrdiff_t i = 0; i < problem.n_units; ++i) state.gradient[i] = -problem.targets[i];
-  add_to_gradient(problem, state, state.dual.data());
+  const Support support(state, 0, problem.n_units);
+  add_unit_rows(problem, support.units.data(), support.weights.data(),
+                static_cast<std::ptrdiff_t>(support.units.size()), problem.within, problem.across,
+                state.gradient.data());
   measure_gradient(state);
   state.gradient_error = 0.0;
 }
@@ -98,10 +105,11 @@ template <class Real>
 bool restore_sum(const Problem<Real>& problem, State& state, std::ptrdiff_t begin,
                  std::ptrdiff_t end, double wanted) {
   const double residue = exact_sum(state.dual.data() + begin, end - begin) - wanted;
+  if (residue == 0.0) return true;
   std::ptrdiff_t roomiest = -1;
   double most_room = std::abs(residue);
   for (std::ptrdiff_t i = begin; i < end; ++i) {
-    if (!is_free(problem, state, i)) continue;
+    if (!is_free(state, i)) continue;
     const double z = state.dual[i];
     double room = std::min(problem.upper[i] - z, z - problem.lower[i]);
     if (problem.half_widths[i] > 0.0) room = std::min(room, std::abs(z));
@@ -119,10 +127,7 @@ bool restore_sum(const Problem<Real>& problem, State& state, std::ptrdiff_t begi
 // Take the sum of z over [begin, end), all at bounds or zero and so exact, for the source sum, but
 // for what is less than the last bit of a z: a step so short shows in the record alone.
 inline void heed_bounds(State& state, std::ptrdiff_t begin, std::ptrdiff_t end, double sign) {
-  double largest = 0.0;
-  for (std::ptrdiff_t i = begin; i < end; ++i) {
-    largest = std::max(largest, std::abs(state.dual[i]));
-  }
+  const double largest = largest_size(state.dual.data() + begin, end - begin);
   const double exact = sign * exact_sum(state.dual.data() + begin, end - begin);
   if (std::abs(exact - state.source_sum) > std::numeric_limits<double>::epsilon() * largest) {
     state.source_sum = exact;

@@ -1,29 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The two vectorised passes of one iteration of sequential minimal optimisation (SMO), and the
-// row sums from which the gradient is rebuilt. They work on a *segment*, the units of one domain,
-// within which every Gram row enters with one weight.
+// The two vectorised passes of one iteration of sequential minimal optimisation (SMO).
 #pragma once
 
 #include <cstddef>
 
 namespace bagshift {
 
-// Stands for "this unit cannot move that way". Finite, because these loops are compiled under the
-// assumption that no infinity occurs, and far beyond any gradient.
+// Stands for "this unit cannot move that way". Finite, so that sums with it are, and far beyond
+// any gradient.
 constexpr double kBlocked = 1e30;
 
 // Curvatures below this (two equal units) count as this, so that the step is long but finite.
 constexpr double kLeastCurvature = 1e-12;
 
-// Units [begin, end) of the arrays that both passes read; `gradient` is also written.
-struct Segment {
+// The arrays that the passes read, source units first; `gradient` is also written.
+struct Units {
   double* gradient;
   const double* up_offset;    // added to the gradient: slope of a move up; kBlocked at the bound
   const double* down_offset;  // the same for a move down; -kBlocked at the bound
   const double* diagonal;
-  std::ptrdiff_t begin;
-  std::ptrdiff_t end;
+  std::ptrdiff_t n_source;
+  std::ptrdiff_t n_units;
+  double source_shift;        // added to all slopes of source units
+};
+
+// A number that differs between the units of the two domains.
+struct PerDomain {
+  double source;
+  double target;
 };
 
 // The step taken last: gradient += up_weight * up_row - down_weight * down_row.
@@ -31,8 +36,8 @@ template <class Real>
 struct GradientStep {
   const Real* up_row;
   const Real* down_row;
-  double up_weight;
-  double down_weight;
+  PerDomain up_weight;
+  PerDomain down_weight;
 };
 
 struct Extremes {
@@ -45,30 +50,17 @@ struct Extremes {
 template <class Real>
 struct PartnerQuery {
   const Real* row;
-  double level;           // slope of the chosen unit, on this segment's scale
-  double curvature;       // added to the diagonal
-  double row_weight;      // curvature falls by row_weight * row[j]
+  double level;             // slope of the chosen unit
+  PerDomain curvature;      // added to the diagonal
+  PerDomain row_weight;     // curvature falls by row_weight * row[j]
 };
 
-struct Partner {
-  double gain;                // twice the decrease of an unconstrained step; 0 when there is none
-  std::ptrdiff_t unit;        // -1 when there is none
-};
+Extremes step_and_scan(const Units& units, const GradientStep<double>& step);
+Extremes step_and_scan(const Units& units, const GradientStep<float>& step);
 
-// Four rows at a time: gradient += sum_r weights[r] * rows[r].
-template <class Real>
-struct RowBlock {
-  const Real* rows[4];
-  double weights[4];
-};
-
-Extremes step_and_scan(const Segment& segment, const GradientStep<double>& step);
-Extremes step_and_scan(const Segment& segment, const GradientStep<float>& step);
-
-Partner best_partner(const Segment& segment, const PartnerQuery<double>& query);
-Partner best_partner(const Segment& segment, const PartnerQuery<float>& query);
-
-void add_rows(const Segment& segment, const RowBlock<double>& block);
-void add_rows(const Segment& segment, const RowBlock<float>& block);
+// The unit whose move down, together with the chosen one's up, decreases the objective most when
+// no bound is met; -1 when none does.
+std::ptrdiff_t best_partner(const Units& units, const PartnerQuery<double>& query);
+std::ptrdiff_t best_partner(const Units& units, const PartnerQuery<float>& query);
 
 }  // namespace bagshift

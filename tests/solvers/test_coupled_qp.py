@@ -70,7 +70,7 @@ def test_million_iterations_do_not_drift(make_task):
     """The bags contradict each other, so that large steps cancel over and over."""
     task = make_task(5, n_source=60, n_bags=20)
     problem = task.problem(2.0**-6, 2.0**14, 2.0**14)
-    result = solve_coupled(problem, tol=1e-12, max_iter=1_000_000)
+    result = solve_coupled(problem, tol=1e-12, max_iter=1_000_000, newton=False)
     assert result.n_iter > 50_000
     assert abs(result.dual.sum()) < 1e-14 * 2.0**14 * len(result.dual)
     assert result.dual_gap < 1e-8 * result.objective
