@@ -40,6 +40,8 @@ def test_a_chain_gives_what_single_programs_give(make_task, ratio):
         low, high = single.intercept_interval
         assert low - 1e-5 <= chain.intercept_target[s] <= high + 1e-5
         weights = problem.gram @ chain.target_coefficients[s]
+        scores = weights + chain.intercept_target[s]
+        np.testing.assert_allclose(chain.scores(problem.gram)[:, s], scores, atol=1e-12)
         expected = problem.gram @ single.target_coefficients
         np.testing.assert_allclose(weights, expected, atol=1e-5)
         assert 0 <= chain.dual_gap[s] <= single.gap_bound

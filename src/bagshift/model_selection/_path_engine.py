@@ -239,7 +239,7 @@ def _errors_of_block(
         if chain.machine not in problems:
             problems[chain.machine] = chain.machine._problem(data, gram)
         solved = _solve_chain(chain, problems[chain.machine])
-        scores = cross @ solved.target_coefficients.T + solved.intercept_target
+        scores = solved.scores(cross)
         hard, soft = bag_errors_of(bags, scores, chain.machine, flipped=block.given.is_flipped)
         errors.hard[chain.settings], errors.soft[chain.settings] = hard.T, soft.T
         errors.converged[chain.settings] = solved.converged

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +20,6 @@ from bagshift import _core
 from bagshift.solvers.coupled_qp import (
     NEGLIGIBLE_COUPLING,
     CoupledProblem,
-    coupling_weights,
     iteration_limit,
 )
 
@@ -38,8 +38,11 @@ class CoupledChain:
     ----------
     dual : ndarray of shape (q, m)
         Signed dual variables.
-    target_coefficients : ndarray of shape (q, m)
-        Weights of the units in the target machine.
+    within, across : ndarray of shape (q,)
+        Their weights in the machine of their own domain and in the other one; see
+        :func:`~bagshift.solvers.coupling_weights`.
+    n_source : int
+        Units of the source domain, which come first.
     intercept_target, intercept_source : ndarray of shape (q,)
         Intercepts; see :class:`~bagshift.solvers.CoupledResult`.
     objective, dual_objective, dual_gap, kkt_gap : ndarray of shape (q,)
@@ -51,7 +54,9 @@ class CoupledChain:
     """
 
     dual: Floats
-    target_coefficients: Floats
+    within: Floats
+    across: Floats
+    n_source: int
     intercept_target: Floats
     intercept_source: Floats
     objective: Floats
@@ -60,6 +65,32 @@ class CoupledChain:
     kkt_gap: Floats
     n_iter: NDArray[np.int64]
     converged: NDArray[np.bool_]
+
+    @property
+    def target_coefficients(self) -> Floats:
+        """Weights of the units in the target machines, shape (q, m)."""
+        coefficients = self.dual * self.within[:, np.newaxis]
+        on_source = self.dual[:, : self.n_source] * self.across[:, np.newaxis]
+        coefficients[:, : self.n_source] = on_source
+        return coefficients
+
+    def scores(self, kernel: NDArray[Any]) -> Floats:
+        """Return what the target machines say of rows.
+
+        Parameters
+        ----------
+        kernel : ndarray of shape (n_rows, m)
+            Kernel of the rows with the units.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, q)
+            Decision values.
+        """
+        n = self.n_source
+        by_source = kernel[:, :n] @ self.dual[:, :n].T
+        by_target = kernel[:, n:] @ self.dual[:, n:].T
+        return self.across * by_source + self.within * by_target + self.intercept_target
 
 
 def solve_coupled_chain(
@@ -131,8 +162,10 @@ def solve_coupled_chain(
     if problem.n_source and not n_source:
         target = source  # the one machine is the source's
     strengths = np.where(strengths < NEGLIGIBLE_COUPLING, 0.0, strengths)
-    distinct, which = np.unique(strengths, return_inverse=True)
-    weights = np.array([coupling_weights(value) for value in distinct]).reshape(-1, 2)[which]
+    is_coupled = strengths > 0
+    inverse = np.divide(1.0, strengths, out=np.zeros_like(strengths), where=is_coupled)
+    across = np.where(is_coupled, 1.0 / (2.0 + inverse), 0.0)
+    within = 1.0 - across
     m = problem.targets.size
     duals, summaries = np.zeros((len(source), m)), np.zeros((len(source), 8))
     _core.solve_chain(
@@ -144,22 +177,20 @@ def solve_coupled_chain(
         upper=problem.upper,
         source_costs=source,
         target_costs=target,
-        within=np.ascontiguousarray(weights[:, 0]),
-        across=np.ascontiguousarray(weights[:, 1]),
-        inverse_couplings=np.divide(
-            1.0, strengths, out=np.zeros_like(strengths), where=strengths > 0
-        ),
+        within=within,
+        across=across,
+        inverse_couplings=inverse,
         starts=_starts(source if n_source else target, target),
         tol=tol,
         max_iter=iteration_limit(max_iter, m),
         duals=duals,
         summaries=summaries,
     )
-    coefficients = duals * weights[:, :1]
-    coefficients[:, : problem.n_source] = duals[:, : problem.n_source] * weights[:, 1:]
     return CoupledChain(
         dual=duals,
-        target_coefficients=coefficients,
+        within=within,
+        across=across,
+        n_source=problem.n_source,
         intercept_target=summaries[:, 0],
         intercept_source=summaries[:, 1],
         objective=summaries[:, 2],
