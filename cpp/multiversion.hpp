@@ -22,3 +22,10 @@
 #define BAGSHIFT_INLINE inline
 #define BAGSHIFT_RESTRICT
 #endif
+
+// Ask for memory that will be read soon. What is asked for need not exist.
+#if defined(__GNUC__)
+#define BAGSHIFT_PREFETCH(address) __builtin_prefetch(address)
+#else
+#define BAGSHIFT_PREFETCH(address) static_cast<void>(address)
+#endif

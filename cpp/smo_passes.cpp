@@ -9,6 +9,10 @@
 namespace bagshift {
 namespace {
 
+// Entries of a row that is read for the first time, fetched so far before they are needed: what
+// processors fetch by themselves ends with a page.
+constexpr std::ptrdiff_t kAhead = 256;
+
 template <class T>
 struct Scan {
   Largest<T> lowest{-kBlocked};   // its negative
@@ -29,6 +33,7 @@ struct StepAndScan {
     load(units.gradient + k, value);
     load(up_row + k, up);
     load(down_row + k, down);
+    BAGSHIFT_PREFETCH(down_row + k + kAhead);
     value += up_weight * up - down_weight * down;
     store(value, units.gradient + k);
     load(units.up_offset + k, up);
@@ -82,6 +87,7 @@ struct Search {
     load(units.down_offset + k, offset);
     load(units.diagonal + k, bend);
     load(row + k, entry);
+    BAGSHIFT_PREFETCH(row + k + kAhead);
     slope += offset - level;
     slope = slope > 0.0 ? slope : T{};
     bend += curvature - row_weight * entry;
