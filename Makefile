@@ -55,7 +55,7 @@ docs: $(VENV)/.ready-dev ## Build the documentation (docs/_build/html), warnings
 	@echo "Written: docs/_build/html/index.html"
 
 benchmarks: $(VENV)/.ready-dev ## Run every benchmark (long; one: .venv/bin/python benchmarks/NAME.py).
-	set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
+	set -e; for script in $(filter-out benchmarks/engine.py,$(wildcard benchmarks/[a-z]*.py)); do echo "== $$script"; $(BIN)/python $$script; done
 
 sanitize: $(VENV)/.ready-test ## Run the tests of the compiled core under address and undefined behaviour sanitizers.
 	$(SINGLE_THREADED) sh scripts/sanitize.sh $(BIN)/python -m "not nightly" -n $(WORKERS) --dist worksteal $(CORE_TESTS) $(ARGS)

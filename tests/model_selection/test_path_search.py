@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import time
 
+import joblib
 import numpy as np
 import pytest
 from scipy import sparse
@@ -354,6 +355,29 @@ def test_progress_counts_every_fold_of_every_kernel(domains):
         progress=lambda done, total: calls.append((done, total)),
     )
     assert calls == [(done, 8) for done in range(1, 9)]
+
+
+@pytest.mark.parametrize("machine", [InverseCalibrationSVM(), CountLikelihoodClassifier()])
+def test_processes_do_the_same_as_threads(machine, domains):
+    calls = []
+
+    def search():
+        calls.clear()
+        return path_search(
+            machine,
+            domains.X,
+            domains.bags,
+            grid={"gamma": [0.1, 1.0]},
+            cv=4,
+            n_jobs=2,
+            progress=lambda done, total: calls.append((done, total)),
+        )
+
+    in_threads = search()
+    counted = list(calls)
+    with joblib.parallel_config(backend="loky"):
+        assert search().table == in_threads.table
+    assert calls == counted == [(done, 8) for done in range(1, 9)]
 
 
 @pytest.mark.parametrize("machine", [InverseCalibrationSVM(), CountLikelihoodClassifier()])

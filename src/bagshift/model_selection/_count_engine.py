@@ -10,7 +10,7 @@ paths to the minima that the two starts stand for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ from bagshift.estimators._training import TrainingData
 from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
 from bagshift.kernels import require_memory
 from bagshift.model_selection._folds import BagFold, shuffled_folds
-from bagshift.model_selection._grouping import Check, counter, group, over_folds, parameters
+from bagshift.model_selection._grouping import Task, counter, group, in_parallel, parameters
 from bagshift.model_selection._search_engine import BagScores, FoldScores, Grid, Progress
 from bagshift.model_selection.grids import count_grid
 from bagshift.model_selection.splitters import LeaveOneBagOut
@@ -132,7 +132,7 @@ class CountEngine:
             All training data, as ``fit`` would read them.
         folds : list of BagFold
         n_jobs : int, optional
-            Folds worked on at the same time, in threads.
+            Folds worked on at the same time.
         progress : callable, optional
             Called with the number of folds done and the number of all, over all kernels.
 
@@ -157,7 +157,7 @@ class CountEngine:
         for members in blocks:
             # Made in the call, so that the features of one kernel are gone before the next.
             block = _make_block([machines[i] for i in members], given, units)
-            results = over_folds(partial(_run_fold, block, advance), folds, n_jobs)
+            results = in_parallel(partial(_run_fold, block), folds, advance, n_jobs)
             for number, result in enumerate(results):
                 scores.add(members, number, result)
         return scores.as_fold_scores()
@@ -222,9 +222,7 @@ def _make_block(
     return _Block(machines, data, units, source, space.transform(data.X_target[units.rows]))
 
 
-def _run_fold(
-    block: _Block, advance: Callable[[], None], fold: BagFold, check: Check
-) -> _FoldResult:
+def _run_fold(block: _Block, fold: BagFold, task: Task) -> _FoldResult:
     units = block.units
     tested = np.asarray(fold.test_bags)
     rest = block.target_features[units.counts.rows_of(tested)]
@@ -235,7 +233,7 @@ def _run_fold(
     converged = np.empty(n_settings, dtype=bool)
     sizes = counts.sizes
     for setting, result in _solve_fold(block, fold):
-        check()
+        task.check()
         machines = result.machines
         scores = rest @ machines.target_weights + machines.target_intercept
         log_likelihood[setting] = count_posterior(scores, counts).log_likelihood
@@ -243,7 +241,7 @@ def _run_fold(
         predicted = np.add.reduceat(expit(scores), counts.starts[:-1]) / sizes
         share_error[setting] = np.average(np.abs(predicted - units.shares[tested]), weights=sizes)
         converged[setting] = result.converged
-    advance()
+    task.advance()
     return _FoldResult(tested, log_likelihood, share_error, converged)
 
 

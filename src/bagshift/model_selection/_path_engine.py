@@ -31,7 +31,7 @@ from bagshift.kernels import (
 )
 from bagshift.kernels._tiles import kernel_dtype
 from bagshift.model_selection._folds import BagFold, default_bag_cv
-from bagshift.model_selection._grouping import Check, counter, group, over_folds, parameters
+from bagshift.model_selection._grouping import Task, counter, group, in_parallel, parameters
 from bagshift.model_selection._search_engine import BagScores, FoldScores, Grid, Progress
 from bagshift.model_selection.grids import named_grid
 from bagshift.model_selection.scorers import bag_errors_of, combine_errors
@@ -147,7 +147,7 @@ class CoupledEngine:
             All training data, as ``fit`` would read them.
         folds : list of BagFold
         n_jobs : int, optional
-            Folds worked on at the same time, in threads.
+            Folds worked on at the same time.
         progress : callable, optional
             Called with the number of folds done and the number of all, over all kernels.
 
@@ -212,22 +212,18 @@ def _errors_of_blocks(
     if blocks[0].data.bags.n_bags == 0:
         of_blocks = [_errors_without_bags(block, folds, advance) for block in blocks]
         return list(zip(*of_blocks, strict=True))
-    return over_folds(partial(_errors_of_fold, blocks, advance), folds, n_jobs)
+    return in_parallel(partial(_errors_of_fold, blocks), folds, advance, n_jobs)
 
 
-def _errors_of_fold(
-    blocks: list[_Block], advance: Callable[[], None], fold: BagFold, check: Check
-) -> list[_FoldErrors]:
+def _errors_of_fold(blocks: list[_Block], fold: BagFold, task: Task) -> list[_FoldErrors]:
     errors = []
     for block, cross in zip(blocks, _held_out_kernels(blocks, fold), strict=True):
-        errors.append(_errors_of_block(block, fold, cross, check))
-        advance()
+        errors.append(_errors_of_block(block, fold, cross, task))
+        task.advance()
     return errors
 
 
-def _errors_of_block(
-    block: _Block, fold: BagFold, cross: NDArray[Any], check: Check
-) -> _FoldErrors:
+def _errors_of_block(block: _Block, fold: BagFold, cross: NDArray[Any], task: Task) -> _FoldErrors:
     data, units = _training_part(block, fold)
     gram, cross = block.gram[np.ix_(units, units)], cross[:, units]
     bags = block.given.bags[fold.test_rows]
@@ -235,7 +231,7 @@ def _errors_of_block(
     errors = _FoldErrors(np.empty(shape), np.empty(shape), np.empty(shape[0], dtype=bool))
     problems: dict[CoupledMachine, CoupledProblem] = {}
     for chain in block.chains:
-        check()
+        task.check()
         if chain.machine not in problems:
             problems[chain.machine] = chain.machine._problem(data, gram)
         solved = _solve_chain(chain, problems[chain.machine])

@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
-from sklearn.utils.parallel import Parallel, delayed
 
 from bagshift.bags import Bags
 from bagshift.domains import split_domains, stack_domains
@@ -45,7 +44,7 @@ from bagshift.estimators._base import (
 from bagshift.estimators._exact_counts import expected_counts, label_top_counts
 from bagshift.estimators.source_svm import SourceSVM
 from bagshift.metrics import share_error
-from bagshift.model_selection._grouping import counter
+from bagshift.model_selection._grouping import Task, counter, in_parallel
 from bagshift.model_selection._progress_bar import resolve_progress
 from bagshift.model_selection._search_engine import FoldScores, Progress
 from bagshift.model_selection._search_result import SearchResult, cv_results_of, table_of
@@ -220,7 +219,8 @@ def circular_search(
         Called as ``progress(done, total)`` whenever a setting is finished; "bar" draws a bar on
         the standard error stream.
     n_jobs : int or None, default=None
-        Settings worked on at the same time, in threads. The result does not depend on it.
+        Settings worked on at the same time, in threads unless a joblib backend is in force. The
+        result does not depend on it.
 
     Returns
     -------
@@ -258,14 +258,13 @@ def circular_search(
         raise ValueError("grid is empty; name parameters and their values.")
     advance = counter(resolve_progress(progress, "Circular search"), len(settings))
 
-    def go_round(setting: dict[str, Any]) -> CircularValidation:
+    def go_round(setting: dict[str, Any], task: Task) -> CircularValidation:
         machine = clone(estimator).set_params(**setting)
         circle = circular_validation(machine, X, y, source=source, backward=backward)
-        advance()
+        task.advance()
         return circle
 
-    run = Parallel(n_jobs=n_jobs, prefer="threads")
-    circles = list(run(delayed(go_round)(setting) for setting in settings))
+    circles = in_parallel(go_round, settings, advance, n_jobs)
     found = _scores_of(circles, share_error_weight)
     best = int(np.argmax(found.means))
     return SearchResult(

@@ -54,7 +54,8 @@ class CountLikelihoodCV(InBagPosteriors, BagSearchCV):
     max_iter : int, default=500
         Limit on steps of the optimiser from each start.
     n_jobs : int or None, default=None
-        Folds worked on at the same time, in threads. The result does not depend on it.
+        Folds worked on at the same time, in threads unless a joblib backend is in force. The
+        result does not depend on it.
     random_state : int or RandomState, default=0
         For the choice of landmarks.
     progress : callable, "bar" or None, default=None

@@ -102,8 +102,8 @@ def path_search(
         Called as ``progress(done, total)`` whenever a fold of a kernel is finished; "bar" draws
         a bar on the standard error stream.
     n_jobs : int or None, default=None
-        Folds worked on at the same time, in threads; each holds its own copy of the kernel
-        matrix. The result does not depend on it.
+        Folds worked on at the same time, in threads unless a joblib backend is in force; each
+        holds its own copy of the kernel matrix. The result does not depend on it.
 
     Returns
     -------

@@ -56,7 +56,8 @@ class TGPLMCV(InBagPosteriors, BagSearchCV):
     max_iter : int, default=-1
         Limit on the solver's iterations; -1 is none.
     n_jobs : int or None, default=None
-        Folds worked on at the same time, in threads. The result does not depend on it.
+        Folds worked on at the same time, in threads unless a joblib backend is in force. The
+        result does not depend on it.
     progress : callable, "bar" or None, default=None
         Called as ``progress(done, total)`` during the search; "bar" draws a bar on the standard
         error stream. A function is left out of pickles and model files.
