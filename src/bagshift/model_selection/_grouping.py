@@ -15,7 +15,9 @@ Found = TypeVar("Found")
 
 def parameters(machine: Any, names: Iterable[str]) -> tuple[Any, ...]:
     """Return the values of some parameters of a machine."""
-    return tuple(getattr(machine, name) for name in names)
+    # Of machines by the ten thousand.
+    values = vars(machine)
+    return tuple([values[name] for name in names])
 
 
 def group(items: Iterable[int], key: Callable[[int], Any]) -> list[list[int]]:

@@ -358,12 +358,14 @@ def _chains(machines: list[CoupledMachine]) -> list[_Chain]:
     """Order settings into chains: same ratio of costs, growing costs, coupling innermost."""
     first = machines[0].get_params(deep=False)
     others = [name for name in first if name not in (*_COSTS, "coupling")]
+    values = [vars(each) for each in machines]
     # Machines with one cost have units of one domain only.
+    only = "C" if "C" in first else None
     source, target = (
-        np.array([getattr(each, name, getattr(each, "C", 0.0)) for each in machines], dtype=float)
+        np.array([each[only or name] for each in values], dtype=float)
         for name in ("C_source", "C_target")
     )
-    couplings = np.array([getattr(each, "coupling", 0.0) for each in machines], dtype=float)
+    couplings = np.array([each.get("coupling", 0.0) for each in values], dtype=float)
     largest = np.maximum(source, target)
     ratios = np.divide(source - target, largest, out=np.zeros_like(largest), where=largest > 0)
     ratios = np.round(ratios, 12)

@@ -8,7 +8,6 @@ bag has the same error; and it is sound only if bags are exchangeable.
 """
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from copy import copy
 from typing import Any
 
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
@@ -295,9 +294,10 @@ def _machines(machine: Any, settings: list[dict[str, Any]]) -> list[Any]:
             one._parameter_constraints, one.get_params(deep=False), type(one).__name__
         )
     # Clones by the ten thousand would take longer than the search.
-    base = clone(machine)
-    machines = [copy(base) for _ in settings]
+    base = vars(clone(machine))
+    machines = [object.__new__(type(machine)) for _ in settings]
     for each, setting in zip(machines, settings, strict=True):
+        vars(each).update(base)
         vars(each).update(setting)
     return machines
 
