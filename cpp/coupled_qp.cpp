@@ -18,6 +18,10 @@ constexpr int kMostFailedChecks = 8;
 // Errors of the gradient below this share of the tolerance do not matter.
 constexpr double kNegligible = 1e-4;
 
+// Share of the largest violation that a partner's must reach: without curvature, such as that of
+// the unit with itself, one that is rounding could promise the largest gain.
+constexpr double kLeastSlope = 1e-4;
+
 // The step that still has to enter the gradient: z_up += length, z_down -= length.
 struct Step {
   std::ptrdiff_t up = 0;
@@ -68,7 +72,7 @@ std::ptrdiff_t choose_partner(const Problem<Real>& problem, State& state, const 
   return best_partner(
       units_of(problem, state),
       PartnerQuery<Real>{
-          problem.row(up), choice.lowest_up,
+          problem.row(up), choice.lowest_up, kLeastSlope * state.violation,
           seen_from(problem, up, diagonal, diagonal + problem.inverse_coupling),
           seen_from(problem, up, 2.0 * problem.within, 2.0 * problem.across)});
 }

@@ -120,6 +120,8 @@ bool restore_sum(const Problem<Real>& problem, State& state, std::ptrdiff_t begi
   }
   if (roomiest < 0) return false;
   state.dual[roomiest] -= residue;
+  // It may have been rounded to its bound.
+  set_offsets(problem, state, roomiest);
   state.gradient_error += std::abs(residue) * state.largest_diagonal;
   return true;
 }

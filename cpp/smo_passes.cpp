@@ -77,6 +77,7 @@ struct Search {
   const Units& units;
   const Real* row;
   double level;
+  double least_slope;
   double curvature;
   double row_weight;
 
@@ -89,7 +90,7 @@ struct Search {
     load(row + k, entry);
     BAGSHIFT_PREFETCH(row + k + kAhead);
     slope += offset - level;
-    slope = slope > 0.0 ? slope : T{};
+    slope = slope > least_slope ? slope : T{};
     bend += curvature - row_weight * entry;
     bend = bend > kLeastCurvature ? bend : T{} + kLeastCurvature;
     best.add(slope * slope / bend, typename NumbersBeside<T>::Type{} + k);
@@ -105,12 +106,12 @@ BAGSHIFT_INLINE std::ptrdiff_t best_partner_impl(const Units& given,
   Largest<double> rest(0.0);
   if (n > 0) {
     visit_all(0, n, lanes, rest,
-              Search<Real>{units, query.row, query.level - units.source_shift,
+              Search<Real>{units, query.row, query.level - units.source_shift, query.least_slope,
                            query.curvature.source, query.row_weight.source});
   }
   visit_all(n, units.n_units, lanes, rest,
-            Search<Real>{units, query.row, query.level, query.curvature.target,
-                         query.row_weight.target});
+            Search<Real>{units, query.row, query.level, query.least_slope,
+                         query.curvature.target, query.row_weight.target});
   for (std::ptrdiff_t lane = 0; lane < kLanes; ++lane) {
     rest.add(lane_of(lanes.value, lane), lane_of(lanes.where, lane) + lane);
   }

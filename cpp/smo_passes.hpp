@@ -51,6 +51,7 @@ template <class Real>
 struct PartnerQuery {
   const Real* row;
   double level;             // slope of the chosen unit
+  double least_slope;       // of a partner's move, relative to the level
   PerDomain curvature;      // added to the diagonal
   PerDomain row_weight;     // curvature falls by row_weight * row[j]
 };
