@@ -109,4 +109,5 @@ NB_MODULE(_core, module) {
   define_solve<float>(module);
   define_coupled_chain(module);
   define_count_likelihood(module);
+  define_exponential(module);
 }

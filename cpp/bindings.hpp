@@ -23,3 +23,4 @@ inline nb::object hand_over(std::vector<double>&& values) {
 
 void define_count_likelihood(nb::module_& module);
 void define_coupled_chain(nb::module_& module);
+void define_exponential(nb::module_& module);

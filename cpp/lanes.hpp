@@ -24,6 +24,7 @@ constexpr std::ptrdiff_t kLanes = 2;
 #endif
 using Lanes = double __attribute__((vector_size(kLanes * sizeof(double))));
 using NumberLanes = std::int64_t __attribute__((vector_size(kLanes * sizeof(std::int64_t))));
+using BitLanes = std::uint64_t __attribute__((vector_size(kLanes * sizeof(std::uint64_t))));
 using FloatLanes = float __attribute__((vector_size(kLanes * sizeof(float))));
 
 BAGSHIFT_INLINE void load(const double* from, Lanes& to) { std::memcpy(&to, from, sizeof(to)); }
@@ -36,6 +37,11 @@ BAGSHIFT_INLINE void load(const float* from, Lanes& to) {
 
 BAGSHIFT_INLINE void store(const Lanes& from, double* to) { std::memcpy(to, &from, sizeof(from)); }
 
+BAGSHIFT_INLINE void store(const Lanes& from, float* to) {
+  const FloatLanes narrow = __builtin_convertvector(from, FloatLanes);
+  std::memcpy(to, &narrow, sizeof(narrow));
+}
+
 BAGSHIFT_INLINE double lane_of(const Lanes& lanes, std::ptrdiff_t lane) { return lanes[lane]; }
 
 BAGSHIFT_INLINE std::int64_t lane_of(const NumberLanes& lanes, std::ptrdiff_t lane) {
@@ -45,6 +51,7 @@ BAGSHIFT_INLINE std::int64_t lane_of(const NumberLanes& lanes, std::ptrdiff_t la
 constexpr std::ptrdiff_t kLanes = 1;
 using Lanes = double;
 using NumberLanes = std::int64_t;
+using BitLanes = std::uint64_t;
 
 BAGSHIFT_INLINE double lane_of(double lanes, std::ptrdiff_t) { return lanes; }
 BAGSHIFT_INLINE std::int64_t lane_of(std::int64_t lanes, std::ptrdiff_t) { return lanes; }
@@ -54,15 +61,18 @@ BAGSHIFT_INLINE std::int64_t lane_of(std::int64_t lanes, std::ptrdiff_t) { retur
 BAGSHIFT_INLINE void load(const double* from, double& to) { to = *from; }
 BAGSHIFT_INLINE void load(const float* from, double& to) { to = static_cast<double>(*from); }
 BAGSHIFT_INLINE void store(double from, double* to) { *to = from; }
+BAGSHIFT_INLINE void store(double from, float* to) { *to = static_cast<float>(from); }
 
-// Whole numbers to go with values of type T.
+// Whole numbers to go with values of type T, and the bits of such values.
 template <class T>
 struct NumbersBeside {
   using Type = NumberLanes;
+  using Bits = BitLanes;
 };
 template <>
 struct NumbersBeside<double> {
   using Type = std::int64_t;
+  using Bits = std::uint64_t;
 };
 
 // The largest (or smallest) values, and where they were.

@@ -33,15 +33,18 @@ void broken(const char* file, int line, const char* promise, double a, double b)
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Bytes bytes(data, size);
-  switch (bytes.below(3)) {
+  switch (bytes.below(4)) {
     case 0:
       fuzz::fuzz_coupled(bytes);
       break;
     case 1:
       fuzz::fuzz_chain(bytes);
       break;
-    default:
+    case 2:
       fuzz::fuzz_counts(bytes);
+      break;
+    default:
+      fuzz::fuzz_exponential(bytes);
   }
   return 0;
 }

@@ -72,6 +72,13 @@ def solve_chain(
     duals: NDArray[np.float64],
     summaries: NDArray[np.float64],
 ) -> None: ...
+def rbf_values(
+    *,
+    products: NDArray[np.float64] | NDArray[np.float32],
+    row_norms: NDArray[np.float64],
+    column_norms: NDArray[np.float64],
+    gamma: float,
+) -> None: ...
 def count_posterior(
     *,
     scores: NDArray[np.float64],

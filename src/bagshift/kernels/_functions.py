@@ -19,17 +19,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from bagshift import _core
 from bagshift.kernels._tiles import TILE_ROWS, in_double, kernel_dtype, tiles
 
 Rows = Any
+Floats = NDArray[np.float64]
 KernelFunction = Callable[[Rows, Rows], NDArray[Any]]
 
 # Rounding in the exponent of a single precision rbf kernel grows with gamma |u|^2. Beyond this
 # value the product is taken in double precision, which keeps the error below about 2e-6.
 SINGLE_PRECISION_LIMIT = 8.0
-
-# Its exponential is zero in both precisions, and single precision can hold it.
-SMALLEST_EXPONENT = -1e4
 
 
 @dataclass(frozen=True)
@@ -143,20 +142,36 @@ def _rbf(A: Rows, B: Rows, gamma: float, dtype: np.dtype[Any]) -> NDArray[Any]:
     if A.shape[0] == 0 or B.shape[0] == 0:
         return np.empty((A.shape[0], B.shape[0]), dtype=dtype)
     is_sparse = sparse.issparse(A) or sparse.issparse(B)
-    exponent = (_sparse_exponent if is_sparse else _dense_exponent)(A, B, gamma)
-    np.clip(exponent, SMALLEST_EXPONENT, 0.0, out=exponent)
-    exponent = exponent.astype(dtype, copy=False)
-    np.exp(exponent, out=exponent)
+    products, *norms = (_sparse_products if is_sparse else centred_products)(A, B, gamma)
+    _core.rbf_values(products=products, row_norms=norms[0], column_norms=norms[1], gamma=gamma)
+    values: NDArray[Any] = products.astype(dtype, copy=False)
     if A is B:
-        np.fill_diagonal(exponent, 1.0)
-    return exponent
+        np.fill_diagonal(values, 1.0)
+    return values
 
 
-def _dense_exponent(A: NDArray[Any], B: NDArray[Any], gamma: float) -> NDArray[Any]:
-    """Compute ``-gamma |u - v|^2`` by one matrix product.
+def centred_products(
+    A: NDArray[Any], B: NDArray[Any], gamma: float
+) -> tuple[NDArray[Any], Floats, Floats]:
+    """Compute what the distances of two sets of dense rows are made of.
 
     The rows are moved to the mean of `B` first: distances do not change, but the numbers that
     cancel become small.
+
+    Parameters
+    ----------
+    A, B : ndarray of shape (n_a, n_features), (n_b, n_features)
+        Rows.
+    gamma : float
+        By which squared distances will be multiplied. Single precision gives way to double where
+        too much would cancel.
+
+    Returns
+    -------
+    products : ndarray of shape (n_a, n_b)
+        Inner products of the moved rows.
+    left_norms, right_norms : ndarray of shape (n_a,), (n_b,)
+        Their squared norms; ``|u - v|^2 = |u|^2 + |v|^2 - 2 u'v``.
     """
     centre = B.mean(axis=0, dtype=np.float64)
     left, right, left_norms, right_norms = _centred(A, B, centre, kernel_dtype(A, B))
@@ -164,34 +179,32 @@ def _dense_exponent(A: NDArray[Any], B: NDArray[Any], gamma: float) -> NDArray[A
         largest = gamma * float(max(left_norms.max(), right_norms.max()))
         if not largest <= SINGLE_PRECISION_LIMIT:
             left, right, left_norms, right_norms = _centred(A, B, centre, np.dtype(np.float64))
-    ones = np.ones((len(left) + len(right), 1), dtype=left.dtype)
-    left = np.hstack([2 * gamma * left, -gamma * left_norms[:, None], ones[: len(left)]])
-    right = np.hstack([right, ones[len(left) :], -gamma * right_norms[:, None]])
-    product: NDArray[Any] = left @ right.T
-    return product
+    return left @ right.T, left_norms, right_norms
 
 
 def _centred(
-    A: NDArray[Any], B: NDArray[Any], centre: NDArray[np.float64], dtype: np.dtype[Any]
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    A: NDArray[Any], B: NDArray[Any], centre: Floats, dtype: np.dtype[Any]
+) -> tuple[NDArray[Any], NDArray[Any], Floats, Floats]:
     """Move two sets of rows to a new origin; return them and their squared norms."""
-    origin = centre.astype(dtype)
+    origin = centre.astype(dtype, copy=False)
     left = np.subtract(A, origin, dtype=dtype)
-    left_norms = row_norms(left, squared=True)
+    left_norms = _squared_norms(left)
     if A is B:
         return left, left, left_norms, left_norms
     right = np.subtract(B, origin, dtype=dtype)
-    return left, right, left_norms, row_norms(right, squared=True)
+    return left, right, left_norms, _squared_norms(right)
 
 
-def _sparse_exponent(A: Rows, B: Rows, gamma: float) -> NDArray[np.float64]:
-    """Compute ``-gamma |u - v|^2`` in double precision without moving the rows."""
+def _squared_norms(rows: NDArray[Any]) -> Floats:
+    norms: Floats = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    return norms
+
+
+def _sparse_products(A: Rows, B: Rows, gamma: float) -> tuple[Floats, Floats, Floats]:
+    """Compute the same of sparse rows, in double precision and without moving them."""
     A, B = in_double(A), in_double(B)
-    exponent: NDArray[np.float64] = np.asarray(safe_sparse_dot(A, B.T, dense_output=True))
-    exponent *= 2 * gamma
-    exponent -= gamma * row_norms(A, squared=True)[:, None]
-    exponent -= gamma * row_norms(B, squared=True)
-    return exponent
+    products = np.ascontiguousarray(safe_sparse_dot(A, B.T, dense_output=True))
+    return products, row_norms(A, squared=True), row_norms(B, squared=True)
 
 
 def _power(base: NDArray[Any], degree: int) -> NDArray[Any]:
