@@ -42,12 +42,15 @@ def require_gram(n_source: int, n_units: int, dtype: DTypeLike, *, n_kernels: in
         Names their size, the free memory, and what makes them smaller.
     """
     itemsize = np.dtype(dtype).itemsize
+    n_bytes = n_kernels * (n_source + n_units) ** 2 * itemsize
+    if n_bytes <= SMALL:
+        return
     fewer = "source rows" if n_source >= n_units else "bags"
     way_out = f"train on a sample of the {fewer}"
     if itemsize > np.dtype(np.float32).itemsize:
         way_out += ", or use float32 features, which halves the matrix"
     require_memory(
-        n_kernels * (n_source + n_units) ** 2 * itemsize,
+        n_bytes,
         f"{_matrices(n_kernels)} over {_count(n_source, n_units)}",
         way_out,
     )
@@ -57,8 +60,11 @@ def require_cross(
     n_rows: int, n_source: int, n_units: int, dtype: DTypeLike, *, n_kernels: int = 1
 ) -> None:
     """Raise when kernel matrices of other rows with the units do not fit."""
+    n_bytes = n_kernels * n_rows * (n_source + n_units) * np.dtype(dtype).itemsize
+    if n_bytes <= SMALL:
+        return
     require_memory(
-        n_kernels * n_rows * (n_source + n_units) * np.dtype(dtype).itemsize,
+        n_bytes,
         f"{_matrices(n_kernels)} of {n_rows:,} rows with {_count(n_source, n_units)}",
         "take fewer rows at a time",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -139,7 +140,7 @@ def _variance(parts: list[WeightedRows]) -> float:
     return _moment(parts, mean, 2) / size
 
 
-def _moment(parts: list[WeightedRows], origin: float, power: int) -> float:
+def _moment(parts: list[WeightedRows], origin: float, power: Literal[1, 2]) -> float:
     """Sum ``(x - origin)^power`` over all numbers, the zeros of sparse rows included."""
     total = 0.0
     for X, weight in parts:
@@ -148,10 +149,11 @@ def _moment(parts: list[WeightedRows], origin: float, power: int) -> float:
     return total
 
 
-def _row_moments(rows: Rows, origin: float, power: int) -> Floats:
+def _row_moments(rows: Rows, origin: float, power: Literal[1, 2]) -> Floats:
     moments: Floats
     if not sparse.issparse(rows):
-        moments = ((rows - origin) ** power).sum(axis=1)
+        moved = rows - origin
+        moments = moved.sum(axis=1) if power == 1 else np.einsum("ij,ij->i", moved, moved)
         return moments
     n_zeros = rows.shape[1] - np.diff(rows.indptr)
     stored = sparse.csr_matrix(

@@ -19,11 +19,12 @@ from scipy import sparse
 from bagshift.kernels._functions import Kernel, Rows
 from bagshift.kernels._ladders import ladder_values, ladders
 from bagshift.kernels._memory import require_cross, require_gram
-from bagshift.kernels._pieces import Piece, mean_pieces, plain_pieces, unit_pieces
+from bagshift.kernels._pieces import Piece, joined, mean_pieces, plain_pieces, unit_pieces
 from bagshift.kernels._tiles import TILE_ROWS, kernel_dtype, tiles
 
 # A tile and its mirror image are both in the nearest cache.
 _MIRRORED_ROWS = 128
+_ABOVE_DIAGONAL = ~np.tri(_MIRRORED_ROWS, dtype=bool)
 
 
 def unit_gram(
@@ -251,8 +252,8 @@ def _pieces(
         return source + plain_pieces(X_target, tile_rows, n_source)
     if kernel.name == "linear" and n_units > 0:
         return source + mean_pieces(X_target, units, n_units, n_source, tile_rows)
-    dtype = kernel_dtype(X_source, X_target)
-    return source + unit_pieces(X_target, units, n_units, n_source, tile_rows, dtype)
+    target = unit_pieces(X_target, units, n_units, n_source, tile_rows)
+    return source + target if kernel.name == "precomputed" else joined(source + target, tile_rows)
 
 
 def _check_columns(X_source: Rows | None, X_target: Rows | None, n_rows: int) -> None:
@@ -267,7 +268,8 @@ def _check_columns(X_source: Rows | None, X_target: Rows | None, n_rows: int) ->
 def _blocks(ladder: Sequence[Kernel], left: Piece, right: Piece) -> Iterator[NDArray[Any]]:
     """Yield the kernel of all rows of two pieces, for each kernel of a ladder."""
     if ladder[0].name == "precomputed":
-        block = left.X[left.order[:, None], right.columns]
+        both_listed = not isinstance(left.order, slice) and not isinstance(right.columns, slice)
+        block = left.X[left.order[:, None] if both_listed else left.order, right.columns]
         yield block.toarray() if sparse.issparse(block) else np.asarray(block)
         return
     rows = left.rows()
@@ -295,4 +297,4 @@ def _mirror_lower_half(gram: NDArray[Any], tile_rows: int) -> None:
         for columns in tiles(rows.start, tile_rows):
             gram[columns, rows] = gram[rows, columns].T
         corner = gram[rows, rows]
-        np.copyto(corner, corner.T, where=~np.tri(len(corner), dtype=bool))
+        np.copyto(corner, corner.T, where=_ABOVE_DIAGONAL[: len(corner), : len(corner)])
