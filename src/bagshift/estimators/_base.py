@@ -15,7 +15,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import validate_parameter_constraints
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_n_features,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
 
 from bagshift.bags import Bags
 from bagshift.exceptions import BagError
@@ -108,6 +113,12 @@ def validate_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         if hasattr(estimator, "feature_names_in_"):
             return X
+    if type(X) is np.ndarray and reset and not hasattr(estimator, "feature_names_in_"):
+        # All that validate_data does but for names of columns, which are looked for by every
+        # library of frames.
+        X = check_array(X, estimator=estimator, input_name="X", **row_checks(estimator))
+        _check_n_features(estimator, X, reset=True)
+        return X
     return validate_data(estimator, X, reset=reset, **row_checks(estimator))
 
 

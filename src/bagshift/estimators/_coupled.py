@@ -23,8 +23,8 @@ from bagshift.estimators._kernel_machine import KernelMachine, TransferKernelMac
 from bagshift.estimators._training import TrainingData, read_training
 from bagshift.exceptions import warn_caller
 from bagshift.kernels import Kernel, take_rows, unit_grams
-from bagshift.solvers import CoupledProblem, CoupledResult, solve_coupled
-from bagshift.solvers.polish import polish
+from bagshift.solvers import CoupledProblem, CoupledResult
+from bagshift.solvers.polish import solve_sharply
 
 Floats = NDArray[np.float64]
 
@@ -181,8 +181,7 @@ class CoupledMachine(KernelMachine):
         self, problem: CoupledProblem, start: Floats | None = None
     ) -> CoupledResult:
         """Solve a problem and remove what the solver's tolerance leaves to chance."""
-        result = solve_coupled(problem, tol=self.tol, max_iter=self.max_iter, start=start)
-        return polish(problem, result)
+        return solve_sharply(problem, tol=self.tol, max_iter=self.max_iter, start=start)
 
     def _complaint(self, result: CoupledResult) -> str | None:
         """Return what to warn of when the solution is not to be relied upon."""

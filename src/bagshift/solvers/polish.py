@@ -23,8 +23,10 @@ least squares. A polished result no longer depends on the order of rows or on wh
 repeated or weighted.
 """
 
+from dataclasses import replace
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import norm  # unlike NumPy's, of numbers whose squares overflow too
 
 from bagshift.solvers.coupled_qp import (
@@ -34,10 +36,11 @@ from bagshift.solvers.coupled_qp import (
     solve_coupled,
 )
 
-__all__ = ["polish"]
+__all__ = ["polish", "solve_sharply"]
 
 Array = NDArray[np.float64]
 
+_SHARP = 1e-9
 _ROUNDS = 9
 _ALWAYS_WORTH_IT = 100
 _FLOPS_OF_LEAST_SQUARES = 25.0
@@ -45,8 +48,41 @@ _FLOPS_PER_ITERATION_AND_UNIT = 10.0
 _RANK_TOLERANCE = 1e-12
 _UNREACHED = 1e-6
 
+# Of a small program, before it is taken to be a hard one.
+_ITERATIONS_PER_UNIT = 10
 
-def polish(problem: CoupledProblem, result: CoupledResult, *, tol: float = 1e-9) -> CoupledResult:
+
+def solve_sharply(
+    problem: CoupledProblem, *, tol: float, max_iter: int = -1, start: ArrayLike | None = None
+) -> CoupledResult:
+    """Solve a program and polish the solution.
+
+    A small program is solved to the tolerance of polished solutions at once, where that does not
+    take long: the calls would take longer.
+
+    Parameters
+    ----------
+    problem : CoupledProblem
+        The program.
+    tol, max_iter, start
+        As in :func:`bagshift.solvers.solve_coupled`.
+
+    Returns
+    -------
+    CoupledResult
+        What `polish` makes of the solution to `tol`.
+    """
+    n_units = problem.targets.size
+    if n_units <= _ALWAYS_WORTH_IT and tol >= _SHARP:
+        few = _ITERATIONS_PER_UNIT * n_units
+        limit = few if max_iter < 0 else min(few, max_iter)
+        sharp = solve_coupled(problem, tol=_SHARP, max_iter=limit, start=start)
+        if sharp.converged:
+            return replace(sharp, gap_bound=sharp.gap_bound * (tol / _SHARP))
+    return polish(problem, solve_coupled(problem, tol=tol, max_iter=max_iter, start=start))
+
+
+def polish(problem: CoupledProblem, result: CoupledResult, *, tol: float = _SHARP) -> CoupledResult:
     """Return a solution at least as close to the optimum as the one given.
 
     Short runs of the solver alternate with Newton steps from where they lead. Left alone are
