@@ -6,8 +6,8 @@
 Thread CPU time, one thread, contenders interleaved, medians; 20 columns.
 
 * The 13 widths of the paper's grid on one tile: repeated squares of one exponential, against the
-  distances once and 13 exponentials of them by NumPy. Whole matrices of 13 widths are timed too, without a
-  bar, for they cost more in writing than in computing.
+  distances once and 13 exponentials of them by NumPy. Whole matrices of 13 widths are timed too,
+  without a bar, for they cost more in writing than in computing.
 * 12,000 target rows in 300 bags: the kernel matrix of the bags by tiles, against scikit-learn's
   `rbf_kernel` of all rows and its means over bags; and the peak memory of ours, in a process of
   its own, above the rows and the libraries.

@@ -4,6 +4,7 @@
 // gives the same bits.
 #include "exponential.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -78,15 +79,47 @@ struct ToValues {
   }
 };
 
+// The first columns of a row.
+template <class Real>
+BAGSHIFT_INLINE void row_of_values(const Products<Real>& products, double gamma, std::ptrdiff_t i,
+                                   std::ptrdiff_t n_columns) {
+  Lanes nothing{};
+  double nothing_more = 0.0;
+  visit_all(0, n_columns, nothing, nothing_more,
+            ToValues<Real>{products.values + i * products.n_columns, products.column_norms,
+                           products.row_norms[i], gamma});
+}
+
 template <class Real>
 BAGSHIFT_INLINE void rbf_values_impl(const Products<Real>& products, double gamma) {
   for (std::ptrdiff_t i = 0; i < products.n_rows; ++i) {
-    Lanes nothing{};
-    double nothing_more = 0.0;
-    visit_all(0, products.n_columns, nothing, nothing_more,
-              ToValues<Real>{products.values + i * products.n_columns, products.column_norms,
-                             products.row_norms[i], gamma});
+    row_of_values(products, gamma, i, products.n_columns);
   }
+}
+
+// By blocks, since a block and its mirror image are both in the nearest cache.
+template <class Real>
+BAGSHIFT_INLINE void mirror_lower_half(Real* values, std::ptrdiff_t n) {
+  constexpr std::ptrdiff_t kBlock = 32;
+  for (std::ptrdiff_t first = 0; first < n; first += kBlock) {
+    const std::ptrdiff_t last = std::min(first + kBlock, n);
+    for (std::ptrdiff_t column = 0; column < last; column += kBlock) {
+      for (std::ptrdiff_t i = first; i < last; ++i) {
+        const std::ptrdiff_t end = std::min(column + kBlock, i);
+        for (std::ptrdiff_t j = column; j < end; ++j) values[j * n + i] = values[i * n + j];
+      }
+    }
+  }
+}
+
+template <class Real>
+BAGSHIFT_INLINE void symmetric_rbf_values_impl(const Products<Real>& products, double gamma) {
+  const std::ptrdiff_t n = products.n_rows;
+  for (std::ptrdiff_t i = 0; i < n; ++i) {
+    row_of_values(products, gamma, i, i);
+    products.values[i * n + i] = Real{1};
+  }
+  mirror_lower_half(products.values, n);
 }
 
 }  // namespace
@@ -99,6 +132,16 @@ void rbf_values(const Products<double>& products, double gamma) {
 BAGSHIFT_MULTIVERSION
 void rbf_values(const Products<float>& products, double gamma) {
   rbf_values_impl(products, gamma);
+}
+
+BAGSHIFT_MULTIVERSION
+void symmetric_rbf_values(const Products<double>& products, double gamma) {
+  symmetric_rbf_values_impl(products, gamma);
+}
+
+BAGSHIFT_MULTIVERSION
+void symmetric_rbf_values(const Products<float>& products, double gamma) {
+  symmetric_rbf_values_impl(products, gamma);
 }
 
 }  // namespace bagshift

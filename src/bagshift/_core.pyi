@@ -78,6 +78,7 @@ def rbf_values(
     row_norms: NDArray[np.float64],
     column_norms: NDArray[np.float64],
     gamma: float,
+    same_rows: bool = False,
 ) -> None: ...
 def count_posterior(
     *,

@@ -94,6 +94,21 @@ def test_products_and_norms_are_distances(dtype):
     np.testing.assert_array_equal(values, [exponentials(0.25 * d, dtype) for d in distances])
 
 
+@pytest.mark.parametrize("n", [0, 1, 5, 31, 32, 33, 70])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_same_rows_on_both_sides(n, dtype):
+    rows = np.random.default_rng(2).normal(size=(n, 3))
+    products = (rows @ rows.T).astype(dtype)
+    given = {"row_norms": (rows**2).sum(axis=1), "column_norms": (rows**2).sum(axis=1)}
+    full, symmetric = products.copy(), np.where(np.tri(n, k=-1), products, dtype(np.nan))
+    _core.rbf_values(products=full, **given, gamma=0.5)
+    _core.rbf_values(products=symmetric, **given, gamma=0.5, same_rows=True)
+    np.testing.assert_array_equal(symmetric, symmetric.T)
+    np.testing.assert_array_equal(np.diag(symmetric), np.ones(n))
+    below = np.tri(n, k=-1, dtype=bool)
+    np.testing.assert_array_equal(symmetric[below], full[below])
+
+
 def test_arrays_that_do_not_fit_are_refused():
     good = {"products": np.zeros((2, 3)), "row_norms": np.zeros(2), "column_norms": np.zeros(3)}
     _core.rbf_values(**good, gamma=1.0)
@@ -102,6 +117,8 @@ def test_arrays_that_do_not_fit_are_refused():
     for changed in ({"row_norms": np.zeros(3)}, {"column_norms": np.zeros(2)}):
         with pytest.raises(ValueError, match="do not fit"):
             _core.rbf_values(**(good | changed), gamma=1.0)
+    with pytest.raises(ValueError, match="square"):
+        _core.rbf_values(**good, gamma=1.0, same_rows=True)
     for products in (np.zeros((3, 2)).T, np.zeros((2, 3), dtype=int), np.zeros(3), fixed):
         with pytest.raises(TypeError):
             _core.rbf_values(**(good | {"products": products}), gamma=1.0)

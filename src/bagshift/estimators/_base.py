@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import (
     _check_n_features,
-    check_array,
     check_is_fitted,
     validate_data,
 )
@@ -28,6 +28,8 @@ from bagshift.labels import explain_themselves
 from bagshift.metrics import share_error
 
 Floats = NDArray[np.float64]
+
+_PRECISIONS = (np.float64, np.float32)
 
 _OF_PROBABILITIES = ("predict_proba", "predict_proba_in_bags", "predict_in_bags")
 
@@ -113,20 +115,37 @@ def validate_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         if hasattr(estimator, "feature_names_in_"):
             return X
-    if type(X) is np.ndarray and reset and not hasattr(estimator, "feature_names_in_"):
-        # All that validate_data does but for names of columns, which are looked for by every
-        # library of frames.
-        X = check_array(X, estimator=estimator, input_name="X", **row_checks(estimator))
-        _check_n_features(estimator, X, reset=True)
+    if are_sound(X) and not hasattr(estimator, "feature_names_in_"):
+        _check_n_features(estimator, X, reset=reset)
         return X
     return validate_data(estimator, X, reset=reset, **row_checks(estimator))
+
+
+def are_sound(X: Any) -> bool:
+    """Whether rows are an array that scikit-learn's checks have nothing to say of.
+
+    These take longer than to solve a small problem.
+
+    Parameters
+    ----------
+    X : object
+        What was given as rows.
+
+    Returns
+    -------
+    bool
+    """
+    if type(X) is not np.ndarray or X.ndim != 2 or X.size == 0 or X.dtype not in _PRECISIONS:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.isfinite(X.sum())
 
 
 def row_checks(estimator: Any) -> dict[str, Any]:
     """Return what ``check_array`` is told about the rows that an estimator takes."""
     return {
         "accept_sparse": "csr",
-        "dtype": [np.float64, np.float32],
+        "dtype": list(_PRECISIONS),
         "ensure_all_finite": "allow-nan" if get_tags(estimator).input_tags.allow_nan else True,
     }
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_array
 
 from bagshift.bags import Bags
-from bagshift.estimators._base import row_checks, validate_rows
+from bagshift.estimators._base import are_sound, row_checks, validate_rows
 from bagshift.labels import read_source_labels
 
 
@@ -102,6 +102,7 @@ def _read_source_rows(estimator: Any, X: Any, beside: Any) -> Any:
             "X is a frame and they are not; give both as frames with the same columns, or both "
             "as arrays."
         )
-    X = check_array(X, estimator=estimator, input_name="X", **row_checks(estimator))
+    if not are_sound(X):
+        X = check_array(X, estimator=estimator, input_name="X", **row_checks(estimator))
     _check_n_features(estimator, X, reset=False)
     return X

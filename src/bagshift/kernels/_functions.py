@@ -68,8 +68,8 @@ class Kernel:
         Parameters
         ----------
         A : {ndarray, CSR} of shape (n_a, n_features)
-            First rows. Passing the same object twice gives an exact diagonal where the kernel
-            has one.
+            First rows. Passing the same object twice gives an rbf kernel that is exactly
+            symmetric, with ones on its diagonal.
         B : {ndarray, CSR} of shape (n_b, n_features)
             Second rows.
 
@@ -142,12 +142,17 @@ def _rbf(A: Rows, B: Rows, gamma: float, dtype: np.dtype[Any]) -> NDArray[Any]:
     if A.shape[0] == 0 or B.shape[0] == 0:
         return np.empty((A.shape[0], B.shape[0]), dtype=dtype)
     is_sparse = sparse.issparse(A) or sparse.issparse(B)
-    products, *norms = (_sparse_products if is_sparse else centred_products)(A, B, gamma)
-    _core.rbf_values(products=products, row_norms=norms[0], column_norms=norms[1], gamma=gamma)
-    values: NDArray[Any] = products.astype(dtype, copy=False)
-    if A is B:
-        np.fill_diagonal(values, 1.0)
-    return values
+    values, left_norms, right_norms = (_sparse_products if is_sparse else centred_products)(
+        A, B, gamma
+    )
+    _core.rbf_values(
+        products=values,
+        row_norms=left_norms,
+        column_norms=right_norms,
+        gamma=gamma,
+        same_rows=A is B,
+    )
+    return values.astype(dtype, copy=False)
 
 
 def centred_products(

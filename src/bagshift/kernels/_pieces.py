@@ -127,7 +127,9 @@ def joined(pieces: list[Piece], tile_rows: int) -> list[Piece]:
             order=everything,
             columns=everything,
             units=slice(pieces[0].units.start, pieces[-1].units.stop),
-            starts=np.concatenate([b + starts for b, (starts, _) in zip(borders, means, strict=False)]),
+            starts=np.concatenate(
+                [b + starts for b, (starts, _) in zip(borders, means, strict=False)]
+            ),
             weights=np.concatenate([weights for _, weights in means]),
         )
     ]

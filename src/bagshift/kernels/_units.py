@@ -136,9 +136,12 @@ def unit_grams(
     for numbers in ladders(kernels):
         ladder = [kernels[i] for i in numbers]
         pieces = _pieces(ladder[0], X_source, X_target, unit_of_row, n_units, tile_rows)
-        _add_lower_half([grams[i] for i in numbers], ladder, pieces)
-    for gram in grams:
-        _mirror_lower_half(gram, min(tile_rows, _MIRRORED_ROWS))
+        served = [grams[i] for i in numbers]
+        _add_lower_half(served, ladder, pieces)
+        is_one_block = len(pieces) == 1 and pieces[0].starts is None
+        if ladder[0].name != "rbf" or not is_one_block:
+            for gram in served:
+                _mirror_lower_half(gram, min(tile_rows, _MIRRORED_ROWS))
     return grams
 
 

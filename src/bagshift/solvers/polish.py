@@ -82,7 +82,9 @@ def solve_sharply(
     return polish(problem, solve_coupled(problem, tol=tol, max_iter=max_iter, start=start))
 
 
-def polish(problem: CoupledProblem, result: CoupledResult, *, tol: float = _SHARP) -> CoupledResult:
+def polish(
+    problem: CoupledProblem, result: CoupledResult, *, tol: float = _SHARP
+) -> CoupledResult:
     """Return a solution at least as close to the optimum as the one given.
 
     Short runs of the solver alternate with Newton steps from where they lead. Left alone are
