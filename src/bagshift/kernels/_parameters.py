@@ -115,11 +115,12 @@ def _weighted_parts(
 ) -> list[WeightedRows]:
     """Pair the rows that there are with their weights; parts without any weight are left out."""
     parts = [X for X in (X_source, X_target) if X is not None]
-    borders = np.cumsum([0, *(int(X.shape[0]) for X in parts)])
-    weight = np.ones(borders[-1]) if weights is None else np.asarray(weights, dtype=np.float64)
-    if weight.shape != (borders[-1],):
-        raise ValueError(f"weights must have one entry for each of the {borders[-1]} rows.")
-    paired = [(X, weight[borders[i] : borders[i + 1]]) for i, X in enumerate(parts)]
+    n_rows = sum(int(X.shape[0]) for X in parts)
+    weight = np.ones(n_rows) if weights is None else np.asarray(weights, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise ValueError(f"weights must have one entry for each of the {n_rows} rows.")
+    n_first = int(parts[0].shape[0]) if parts else 0
+    paired = zip(parts, (weight[:n_first], weight[n_first:]), strict=False)
     return [(X, w) for X, w in paired if w.sum() > 0]
 
 

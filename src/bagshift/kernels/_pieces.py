@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from bagshift.kernels._functions import Rows
@@ -33,36 +33,32 @@ class Piece:
         Columns of these rows in a precomputed kernel matrix.
     units : slice
         Positions of the units in the matrix of units.
-    starts : int ndarray of shape (n_units,), or None
-        First row of each unit; None when every row is a unit.
-    weights : ndarray of shape (n_units,), or None
-        Weight of a row in the mean of its unit, which may lie in several pieces.
+    mean : CSR of shape (n_units, n_rows), or None
+        Weight of each row in the mean of its unit; None when every row is a unit. The weights of
+        a unit that lies in several pieces add up to one over all of them.
     """
 
     X: Rows
     order: Positions
     columns: Positions
     units: slice
-    starts: NDArray[np.intp] | None = None
-    weights: NDArray[np.float64] | None = None
+    mean: Any = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.units.stop - self.units.start if self.mean is None else self.mean.shape[1])
 
     def rows(self) -> Rows:
         """Return the rows, as a view where they lie next to each other."""
         return self.X[self.order]
 
-    def average(self, values: Rows) -> Rows:
+    def average(self, values: NDArray[Any]) -> NDArray[Any]:
         """Turn one row of values per row into one row per unit."""
-        if self.starts is None or self.weights is None:
+        if self.mean is None:
             return values
-        if sparse.issparse(values):
-            n_rows = values.shape[0]
-            weights = np.repeat(self.weights, np.diff(self.starts, append=n_rows))
-            borders = np.append(self.starts, n_rows)
-            means = sparse.csr_array((weights, np.arange(n_rows), borders))
-            return means @ values
-        averages = np.add.reduceat(values, self.starts, axis=0)
-        averages *= self.weights[:, None]
-        return averages
+        averaged: NDArray[Any] = self.mean @ values
+        return averaged
 
 
 def plain_pieces(X: Rows | None, tile_rows: int, first_unit: int = 0) -> list[Piece]:
@@ -77,7 +73,12 @@ def plain_pieces(X: Rows | None, tile_rows: int, first_unit: int = 0) -> list[Pi
 
 
 def unit_pieces(
-    X: Rows | None, unit_of_row: NDArray[Any], n_units: int, first_unit: int, tile_rows: int
+    X: Rows | None,
+    unit_of_row: NDArray[Any],
+    n_units: int,
+    first_unit: int,
+    tile_rows: int,
+    dtype: DTypeLike,
 ) -> list[Piece]:
     """Sort rows by unit and cut them; a unit may lie in several pieces."""
     sizes = _unit_sizes(unit_of_row, n_units)
@@ -87,10 +88,11 @@ def unit_pieces(
         rows = order[tile]
         units = unit_of_row[rows]
         first, stop = int(units[0]), int(units[-1]) + 1
-        starts = np.searchsorted(units, np.arange(first, stop))
+        weights = (1.0 / sizes[units]).astype(dtype)
+        borders = np.searchsorted(units, np.arange(first, stop + 1))
+        mean = _averaging(weights, borders)
         position = slice(first_unit + first, first_unit + stop)
-        weights = 1.0 / sizes[first:stop]
-        pieces.append(Piece(X, _as_slice(rows), first_unit + rows, position, starts, weights))
+        pieces.append(Piece(X, _as_slice(rows), first_unit + rows, position, mean))
     return pieces
 
 
@@ -98,8 +100,8 @@ def mean_pieces(
     X: Rows, unit_of_row: NDArray[Any], n_units: int, first_unit: int, tile_rows: int
 ) -> list[Piece]:
     """Average the rows of each unit, in double precision, and cut the means."""
-    pieces = unit_pieces(X, unit_of_row, n_units, 0, tile_rows)
-    parts = [piece.average(in_double(piece.rows())) for piece in pieces]
+    pieces = unit_pieces(X, unit_of_row, n_units, 0, tile_rows, np.float64)
+    parts = [piece.mean @ in_double(piece.rows()) for piece in pieces]
     units = np.concatenate([np.arange(p.units.start, p.units.stop) for p in pieces])
     ones = np.ones(len(units))
     join = sparse.csr_array((ones, (units, np.arange(len(units)))), shape=(n_units, len(units)))
@@ -113,33 +115,28 @@ def joined(pieces: list[Piece], tile_rows: int) -> list[Piece]:
 
     Not of a precomputed kernel, since rows get new numbers.
     """
-    if len(pieces) < 2 or any(sparse.issparse(piece.X) for piece in pieces):
+    n_rows = [piece.n_rows for piece in pieces]
+    if len(pieces) < 2 or sum(n_rows) > min(tile_rows, _FEW_ROWS):
         return pieces
-    parts = [piece.rows() for piece in pieces]
-    borders = np.cumsum([0, *(len(part) for part in parts)])
-    if borders[-1] > min(tile_rows, _FEW_ROWS):
+    if any(sparse.issparse(piece.X) for piece in pieces):
         return pieces
-    means = [_as_mean(piece, len(part)) for piece, part in zip(pieces, parts, strict=True)]
-    everything = slice(0, int(borders[-1]))
-    return [
-        Piece(
-            X=np.vstack(parts),
-            order=everything,
-            columns=everything,
-            units=slice(pieces[0].units.start, pieces[-1].units.stop),
-            starts=np.concatenate(
-                [b + starts for b, (starts, _) in zip(borders, means, strict=False)]
-            ),
-            weights=np.concatenate([weights for _, weights in means]),
-        )
-    ]
+    weights, borders = [], [np.zeros(1, dtype=np.int64)]
+    for piece in pieces:
+        mean = _averaging(np.ones(piece.n_rows)) if piece.mean is None else piece.mean
+        weights.append(mean.data)
+        borders.append(borders[-1][-1] + mean.indptr[1:])
+    rows = slice(0, sum(n_rows))
+    units = slice(pieces[0].units.start, pieces[-1].units.stop)
+    mean = _averaging(np.concatenate(weights), np.concatenate(borders))
+    return [Piece(np.vstack([piece.rows() for piece in pieces]), rows, rows, units, mean)]
 
 
-def _as_mean(piece: Piece, n_rows: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return the starts and weights of a piece, also where every row is a unit."""
-    if piece.starts is None or piece.weights is None:
-        return np.arange(n_rows), np.ones(n_rows)
-    return piece.starts, piece.weights
+def _averaging(weights: NDArray[Any], borders: NDArray[Any] | None = None) -> Any:
+    """Return the matrix that averages the rows between two borders; without, each is a unit."""
+    if borders is None:
+        borders = np.arange(len(weights) + 1)
+    shape = (len(borders) - 1, len(weights))
+    return sparse.csr_array((weights, np.arange(len(weights)), borders), shape=shape)
 
 
 def _as_slice(rows: NDArray[np.intp]) -> Positions:

@@ -138,7 +138,7 @@ def unit_grams(
         pieces = _pieces(ladder[0], X_source, X_target, unit_of_row, n_units, tile_rows)
         served = [grams[i] for i in numbers]
         _add_lower_half(served, ladder, pieces)
-        is_one_block = len(pieces) == 1 and pieces[0].starts is None
+        is_one_block = len(pieces) == 1 and pieces[0].mean is None
         if ladder[0].name != "rbf" or not is_one_block:
             for gram in served:
                 _mirror_lower_half(gram, min(tile_rows, _MIRRORED_ROWS))
@@ -255,7 +255,8 @@ def _pieces(
         return source + plain_pieces(X_target, tile_rows, n_source)
     if kernel.name == "linear" and n_units > 0:
         return source + mean_pieces(X_target, units, n_units, n_source, tile_rows)
-    target = unit_pieces(X_target, units, n_units, n_source, tile_rows)
+    dtype = kernel_dtype(X_source, X_target)
+    target = unit_pieces(X_target, units, n_units, n_source, tile_rows, dtype)
     return source + target if kernel.name == "precomputed" else joined(source + target, tile_rows)
 
 
