@@ -6,6 +6,7 @@ import pytest
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array
 
 from bagshift import (
     TGPLM,
@@ -18,6 +19,7 @@ from bagshift import (
     SourceSVM,
     stack_domains,
 )
+from bagshift.estimators._base import are_sound
 from problems import two_domains
 
 
@@ -304,3 +306,27 @@ def test_features_that_overflow_are_said():
     machine = TGPLM(kernel="poly").fit(X, bags)
     with pytest.raises(ValueError, match="not finite"):
         machine.predict(np.full((1, X.shape[1]), 1e308))
+
+
+@pytest.mark.parametrize(
+    ("X", "is_sound"),
+    [
+        (np.eye(2), True),
+        (np.eye(2, dtype=np.float32), True),
+        (np.asfortranarray(np.ones((3, 2))), True),
+        (np.array([[1e308, 1e308], [0.0, 1.0]]), False),
+        (np.array([[1.0, np.nan]]), False),
+        (np.array([[np.inf, -np.inf]]), False),
+        (np.eye(2, dtype=np.int64), False),
+        (np.eye(2, dtype=np.float64).astype(">f8"), False),
+        (np.ones(3), False),
+        (np.ones((0, 2)), False),
+        (np.ones((2, 0)), False),
+        (np.ma.masked_array(np.eye(2)), False),
+        ([[1.0, 2.0]], False),
+    ],
+)
+def test_sound_rows_are_those_that_scikit_learn_leaves_alone(X, is_sound):
+    assert are_sound(X) == is_sound
+    if is_sound:
+        assert check_array(X, dtype=[np.float64, np.float32]) is X

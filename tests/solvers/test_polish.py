@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bagshift.solvers import CoupledProblem, solve_coupled
-from bagshift.solvers.polish import polish
+from bagshift.solvers.polish import polish, solve_sharply
 
 
 def random_problem(seed, coupling, cost=4.0, n_source=20, n_bags=10, dimension=3):
@@ -48,6 +48,27 @@ def test_polished_solutions_agree_with_a_long_run(coupling, cost):
         assert abs(sharp.dual_objective - exact.dual_objective) <= rounding
         assert np.all(sharp.dual >= problem.lower)
         assert np.all(sharp.dual <= problem.upper)
+
+
+@pytest.mark.parametrize("cost", [2**-8, 1.0, 64.0, 2.0**20])
+@pytest.mark.parametrize("coupling", [0.0, 2**-6, np.inf])
+def test_a_sharp_solution_is_a_polished_one(coupling, cost):
+    for seed in range(5):
+        problem = random_problem(seed, coupling, cost)
+        rough = solve_coupled(problem, tol=1e-2)
+        polished, sharp = polish(problem, rough), solve_sharply(problem, tol=1e-2)
+        assert sharp.converged
+        assert sharp.kkt_gap <= max(polished.kkt_gap, 1e-9)
+        assert sharp.gap_bound == pytest.approx(polished.gap_bound, rel=1e-12)
+        assert sharp.objective == pytest.approx(polished.objective, rel=1e-8)
+
+
+@pytest.mark.parametrize("max_iter", [1, 5])
+def test_a_sharp_solution_keeps_the_limit_on_iterations(max_iter):
+    problem = random_problem(0, 1.0)
+    sharp = solve_sharply(problem, tol=1e-2, max_iter=max_iter)
+    assert not sharp.converged
+    assert sharp.n_iter == max_iter
 
 
 def test_results_that_did_not_converge_are_left_alone():

@@ -289,6 +289,8 @@ def row_coefficients(unit_coefficients: Floats, data: TrainingData) -> Floats:
     ndarray of shape (n_source + n_target,)
         Expansion of the same function on rows.
     """
+    if len(data.labelled_rows) == len(data.bags):  # every row is a unit
+        return unit_coefficients
     source = unit_coefficients[: data.n_source]
     target = unit_coefficients[data.n_source :]
     # Rows in no unit, number -1, count for none and take the zero at the end.

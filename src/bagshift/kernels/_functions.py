@@ -178,7 +178,7 @@ def centred_products(
     left_norms, right_norms : ndarray of shape (n_a,), (n_b,)
         Their squared norms; ``|u - v|^2 = |u|^2 + |v|^2 - 2 u'v``.
     """
-    centre = B.mean(axis=0, dtype=np.float64)
+    centre = B.sum(axis=0, dtype=np.float64) / len(B)
     left, right, left_norms, right_norms = _centred(A, B, centre, kernel_dtype(A, B))
     if left.dtype == np.float32:
         largest = gamma * float(max(left_norms.max(), right_norms.max()))

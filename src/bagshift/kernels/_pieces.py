@@ -15,9 +15,6 @@ from bagshift.kernels._tiles import in_double, kernel_dtype, tiles
 
 Positions = slice | NDArray[np.intp]
 
-# Of so few rows, kernel values that are the mirror images of others cost less than another call.
-_FEW_ROWS = 256
-
 
 @dataclass(frozen=True)
 class Piece:
@@ -43,11 +40,6 @@ class Piece:
     columns: Positions
     units: slice
     mean: Any = None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.units.stop - self.units.start if self.mean is None else self.mean.shape[1])
 
     def rows(self) -> Rows:
         """Return the rows, as a view where they lie next to each other."""
@@ -90,7 +82,9 @@ def unit_pieces(
         first, stop = int(units[0]), int(units[-1]) + 1
         weights = (1.0 / sizes[units]).astype(dtype)
         borders = np.searchsorted(units, np.arange(first, stop + 1))
-        mean = _averaging(weights, borders)
+        mean = sparse.csr_array(
+            (weights, np.arange(len(rows)), borders), shape=(stop - first, len(rows))
+        )
         position = slice(first_unit + first, first_unit + stop)
         pieces.append(Piece(X, _as_slice(rows), first_unit + rows, position, mean))
     return pieces
@@ -108,35 +102,6 @@ def mean_pieces(
     stacked = sparse.vstack(parts, format="csr") if sparse.issparse(X) else np.vstack(parts)
     means = (join @ stacked).astype(kernel_dtype(X), copy=False)
     return plain_pieces(means, tile_rows, first_unit)
-
-
-def joined(pieces: list[Piece], tile_rows: int) -> list[Piece]:
-    """Make one piece of a few dense rows in several, for the fixed costs of a kernel to come once.
-
-    Not of a precomputed kernel, since rows get new numbers.
-    """
-    n_rows = [piece.n_rows for piece in pieces]
-    if len(pieces) < 2 or sum(n_rows) > min(tile_rows, _FEW_ROWS):
-        return pieces
-    if any(sparse.issparse(piece.X) for piece in pieces):
-        return pieces
-    weights, borders = [], [np.zeros(1, dtype=np.int64)]
-    for piece in pieces:
-        mean = _averaging(np.ones(piece.n_rows)) if piece.mean is None else piece.mean
-        weights.append(mean.data)
-        borders.append(borders[-1][-1] + mean.indptr[1:])
-    rows = slice(0, sum(n_rows))
-    units = slice(pieces[0].units.start, pieces[-1].units.stop)
-    mean = _averaging(np.concatenate(weights), np.concatenate(borders))
-    return [Piece(np.vstack([piece.rows() for piece in pieces]), rows, rows, units, mean)]
-
-
-def _averaging(weights: NDArray[Any], borders: NDArray[Any] | None = None) -> Any:
-    """Return the matrix that averages the rows between two borders; without, each is a unit."""
-    if borders is None:
-        borders = np.arange(len(weights) + 1)
-    shape = (len(borders) - 1, len(weights))
-    return sparse.csr_array((weights, np.arange(len(weights)), borders), shape=shape)
 
 
 def _as_slice(rows: NDArray[np.intp]) -> Positions:

@@ -19,7 +19,7 @@ from scipy import sparse
 from bagshift.kernels._functions import Kernel, Rows
 from bagshift.kernels._ladders import ladder_values, ladders
 from bagshift.kernels._memory import require_cross, require_gram
-from bagshift.kernels._pieces import Piece, joined, mean_pieces, plain_pieces, unit_pieces
+from bagshift.kernels._pieces import Piece, mean_pieces, plain_pieces, unit_pieces
 from bagshift.kernels._tiles import TILE_ROWS, kernel_dtype, tiles
 
 # A tile and its mirror image are both in the nearest cache.
@@ -138,6 +138,7 @@ def unit_grams(
         pieces = _pieces(ladder[0], X_source, X_target, unit_of_row, n_units, tile_rows)
         served = [grams[i] for i in numbers]
         _add_lower_half(served, ladder, pieces)
+        # Values of one set of rows are symmetric as they come.
         is_one_block = len(pieces) == 1 and pieces[0].mean is None
         if ladder[0].name != "rbf" or not is_one_block:
             for gram in served:
@@ -256,8 +257,7 @@ def _pieces(
     if kernel.name == "linear" and n_units > 0:
         return source + mean_pieces(X_target, units, n_units, n_source, tile_rows)
     dtype = kernel_dtype(X_source, X_target)
-    target = unit_pieces(X_target, units, n_units, n_source, tile_rows, dtype)
-    return source + target if kernel.name == "precomputed" else joined(source + target, tile_rows)
+    return source + unit_pieces(X_target, units, n_units, n_source, tile_rows, dtype)
 
 
 def _check_columns(X_source: Rows | None, X_target: Rows | None, n_rows: int) -> None:
@@ -272,12 +272,14 @@ def _check_columns(X_source: Rows | None, X_target: Rows | None, n_rows: int) ->
 def _blocks(ladder: Sequence[Kernel], left: Piece, right: Piece) -> Iterator[NDArray[Any]]:
     """Yield the kernel of all rows of two pieces, for each kernel of a ladder."""
     if ladder[0].name == "precomputed":
-        both_listed = not isinstance(left.order, slice) and not isinstance(right.columns, slice)
-        block = left.X[left.order[:, None] if both_listed else left.order, right.columns]
+        rows, columns = left.order, right.columns
+        if not isinstance(rows, slice) and not isinstance(columns, slice):
+            rows = rows[:, None]
+        block = left.X[rows, columns]
         yield block.toarray() if sparse.issparse(block) else np.asarray(block)
         return
-    rows = left.rows()
-    yield from ladder_values(ladder, rows, rows if left is right else right.rows())
+    X = left.rows()
+    yield from ladder_values(ladder, X, X if left is right else right.rows())
 
 
 def _add_lower_half(
