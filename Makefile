@@ -15,10 +15,11 @@ SEED ?= 1
 SINGLE_THREADED := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 # Tests that reach the compiled core; the others are Python through and through.
-CORE_TESTS := tests/solvers tests/estimators/test_limits.py tests/estimators/test_count_likelihood.py \
-  tests/estimators/test_count_laws.py tests/estimators/test_exact_counts.py \
-  tests/estimators/test_in_bags.py tests/estimators/test_tgplm_plus.py \
-  tests/model_selection/test_path_search.py tests/model_selection/test_tgplm_cv.py
+CORE_TESTS := tests/solvers tests/kernels/test_exponential.py tests/estimators/test_limits.py \
+  tests/estimators/test_count_likelihood.py tests/estimators/test_count_laws.py \
+  tests/estimators/test_exact_counts.py tests/estimators/test_in_bags.py \
+  tests/estimators/test_tgplm_plus.py tests/model_selection/test_path_search.py \
+  tests/model_selection/test_tgplm_cv.py
 
 # What a new build of the package depends on; Python files are used where they lie.
 BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard cpp/*)

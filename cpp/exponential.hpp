@@ -22,9 +22,9 @@ struct Products {
   const double* column_norms;  // squared
 };
 
-// Overwrite the products of two sets of rows by exp(-gamma |u_i - v_j|^2), gamma >= 0. Exponents above zero, which
-// come of rounding, count as zero; NaN stays NaN. The exponential is within one unit in the last
-// place, subnormal numbers included, and zero where it rounds to zero.
+// Overwrite the products of two sets of rows by exp(-gamma |u_i - v_j|^2), gamma >= 0. Exponents
+// above zero, which come of rounding, count as zero; NaN stays NaN. The exponential is within one
+// unit in the last place, subnormal numbers included, and zero where it rounds to zero.
 void rbf_values(const Products<double>& products, double gamma);
 void rbf_values(const Products<float>& products, double gamma);
 

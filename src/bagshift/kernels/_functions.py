@@ -142,9 +142,8 @@ def _rbf(A: Rows, B: Rows, gamma: float, dtype: np.dtype[Any]) -> NDArray[Any]:
     if A.shape[0] == 0 or B.shape[0] == 0:
         return np.empty((A.shape[0], B.shape[0]), dtype=dtype)
     is_sparse = sparse.issparse(A) or sparse.issparse(B)
-    values, left_norms, right_norms = (_sparse_products if is_sparse else centred_products)(
-        A, B, gamma
-    )
+    products = _sparse_products if is_sparse else centred_products
+    values, left_norms, right_norms = products(A, B, gamma)
     _core.rbf_values(
         products=values,
         row_norms=left_norms,
