@@ -12,6 +12,7 @@ namespace {
 
 // Added to the diagonal, in its largest entries: the curvature of equal units.
 constexpr double kRidge = 1e-10;
+constexpr double kSingleRidge = 1e-6;   // of a matrix that is rounded itself
 
 // Pivots below this, likewise, are rounding.
 constexpr double kLeastPivot = 1e-14;
@@ -192,8 +193,9 @@ class NewtonCall {
       std::fill(out + n_free_, out + stride_, 0.0);
       largest = std::max(largest, out[i]);
     }
+    const double ridge = sizeof(Real) == sizeof(float) ? kSingleRidge : kRidge;
     for (std::ptrdiff_t i = 0; i < n_free_; ++i) {
-      memory_.factor[i * stride_ + i] += kRidge * largest;
+      memory_.factor[i * stride_ + i] += ridge * largest;
     }
     cholesky_factor(memory_.factor.data(), n_free_, kLeastPivot * largest);
   }
@@ -275,11 +277,7 @@ class NewtonCall {
     return centre_step();
   }
 
-  double enter_time(std::ptrdiff_t n_free, std::ptrdiff_t n_units) {
-  return (kEnter * static_cast<double>(n_free) + kEnterUnit) * static_cast<double>(n_units);
-}
-
-// Along directions without curvature a step can be so long that its sum is rounding.
+  // Along directions without curvature a step can be so long that its sum is rounding.
   bool centre_step() {
     double sum = 0.0;
     for (std::ptrdiff_t i = 0; i < n_free_; ++i) {

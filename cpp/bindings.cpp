@@ -6,6 +6,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -26,9 +27,9 @@ struct CoreSolution {
   nb::object dual;
 };
 
-// About a tenth of a second of work: the wait for Ctrl-C to be heard.
+// Iterations between two looks at the clock, some milliseconds of work.
 std::int64_t burst_length(std::ptrdiff_t n_units) {
-  return std::max<std::int64_t>(64, 50000000 / std::max<std::ptrdiff_t>(n_units, 1));
+  return std::max<std::int64_t>(64, 2000000 / std::max<std::ptrdiff_t>(n_units, 1));
 }
 
 template <class Real>
@@ -41,8 +42,8 @@ CoreSolution solve(const Matrix<Real>& gram, std::ptrdiff_t n_source, const Vect
   const auto has_length_m = [m](const Vector& v) {
     return static_cast<std::ptrdiff_t>(v.shape(0)) == m;
   };
-  if (static_cast<std::ptrdiff_t>(gram.shape(1)) != m || (m > 1 && gram.stride(1) != 1) || n_source < 0 ||
-      n_source > m || !has_length_m(targets) || !has_length_m(half_widths) ||
+  if (static_cast<std::ptrdiff_t>(gram.shape(1)) != m || (m > 1 && gram.stride(1) != 1) ||
+      n_source < 0 || n_source > m || !has_length_m(targets) || !has_length_m(half_widths) ||
       !has_length_m(lower) || !has_length_m(upper) || (guess && !has_length_m(*guess))) {
     throw nb::value_error("arrays of a coupled problem do not fit each other");
   }
@@ -62,7 +63,11 @@ CoreSolution solve(const Matrix<Real>& gram, std::ptrdiff_t n_source, const Vect
   while (status == bagshift::Status::running) {
     {
       nb::gil_scoped_release unlocked;
-      status = solver.advance(burst_length(m));
+      const auto begin = std::chrono::steady_clock::now();
+      while (status == bagshift::Status::running &&
+             std::chrono::steady_clock::now() - begin < kBetweenSignals) {
+        status = solver.advance(burst_length(m));
+      }
       if (status != bagshift::Status::running) {
         summary = bagshift::summarise(problem, solver.state());
       }

@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,9 @@ using namespace nb::literals;
 
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OwnedVector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+
+// How long Ctrl-C may wait to be heard.
+constexpr auto kBetweenSignals = std::chrono::milliseconds(100);
 
 inline nb::object hand_over(std::vector<double>&& values) {
   auto* owned = new std::vector<double>(std::move(values));

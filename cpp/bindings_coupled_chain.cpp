@@ -20,8 +20,6 @@ using Output = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 // Columns of `summaries`.
 constexpr std::size_t kColumns = 8;
 
-constexpr auto kBetweenSignals = std::chrono::milliseconds(100);
-
 void write_entry(const bagshift::ChainEntry& entry, double* row) {
   const bagshift::Solution& summary = entry.summary;
   row[0] = summary.intercept;

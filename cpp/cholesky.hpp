@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Cholesky factor of a symmetric positive semidefinite matrix, and solutions by it. Matrices are
-// row-major, and their upper triangle counts. Matrices and right-hand sides are padded with zeros
-// to `cholesky_stride(n)` rows and columns, so that loops need no ends of their own; below the
-// diagonal, a factor holds anything.
+// row-major, and their upper triangle counts. Rows and right-hand sides are padded with zeros to
+// `cholesky_stride(n)` entries, and there are as many rows, so that loops need no ends of their own;
+// the rows added, and what is below the diagonal, hold anything.
 //
 // Written here because the matrices are small and many: a library call for each would cost as much
 // as the work, and its threads would compete with those of a search.

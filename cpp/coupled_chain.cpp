@@ -2,6 +2,7 @@
 #include "coupled_chain.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -26,10 +27,12 @@ Problem<Real> part_of(const Problem<Real>& problem, std::ptrdiff_t begin, std::p
   return part;
 }
 
-// What an earlier dual has to be multiplied with to stay feasible and keep bounds bounds.
+// What an earlier dual has to be multiplied with to stay feasible and keep bounds bounds; 0 where no
+// number does.
 double growth(const ChainSetting& from, const ChainSetting& to) {
-  if (from.target_cost > 0.0) return to.target_cost / from.target_cost;
-  return from.source_cost > 0.0 ? to.source_cost / from.source_cost : 0.0;
+  const double factor = from.target_cost > 0.0 ? to.target_cost / from.target_cost
+                                               : to.source_cost / from.source_cost;
+  return std::isfinite(factor) ? factor : 0.0;
 }
 
 std::vector<double> scaled(const double* values, std::ptrdiff_t n, double factor) {
@@ -74,8 +77,10 @@ bool ChainSolver<Real>::has_new_costs(std::ptrdiff_t number) const {
 
 template <class Real>
 ChainEntry ChainSolver<Real>::solve_part(const Problem<Real>& problem, const double* guess,
-                                         double* dual) {
-  CoupledSolver<Real> solver(problem, options_, memory_);
+                                         std::int64_t max_iter, double* dual) {
+  Options options = options_;
+  options.max_iter = max_iter;
+  CoupledSolver<Real> solver(problem, options, memory_);
   solver.start(guess);
   const Status status = solver.advance(kToTheEnd);
   const State& state = solver.state();
@@ -92,10 +97,11 @@ ChainEntry ChainSolver<Real>::solve_apart(const ChainSetting& setting,
   std::vector<double> guess;
   if (setting.start >= 0) guess = scaled(earlier, m, factor);
   const bool has_guess = !guess.empty();
-  const ChainEntry source =
-      solve_part(part_of(problem, 0, n), has_guess ? guess.data() : nullptr, dual);
+  const ChainEntry source = solve_part(
+      part_of(problem, 0, n), has_guess ? guess.data() : nullptr, options_.max_iter, dual);
   ChainEntry entry =
-      solve_part(part_of(problem, n, m), has_guess ? guess.data() + n : nullptr, dual + n);
+      solve_part(part_of(problem, n, m), has_guess ? guess.data() + n : nullptr,
+                 std::max<std::int64_t>(options_.max_iter - source.n_iter, 0), dual + n);
   entry.summary.objective += source.summary.objective;
   entry.summary.dual_objective += source.summary.dual_objective;
   entry.summary.dual_gap += source.summary.dual_gap;

@@ -57,7 +57,8 @@ class ChainSolver {
   void state_problem(std::ptrdiff_t number, Solved& solved);
   ChainEntry solve_apart(const ChainSetting& setting, const Problem<Real>& problem,
                          const double* earlier, double factor, double* dual);
-  ChainEntry solve_part(const Problem<Real>& problem, const double* guess, double* dual);
+  ChainEntry solve_part(const Problem<Real>& problem, const double* guess, std::int64_t max_iter,
+                        double* dual);
 
   Problem<Real> base_;
   const std::vector<ChainSetting>& settings_;

@@ -217,13 +217,17 @@ State start_from(const Problem<Real>& problem, State earlier,
   state.n_iter = 0;
   state.n_failed_checks = 0;
   const std::ptrdiff_t m = problem.n_units;
-  if (factor != 1.0) {
+  if (factor != 1.0 || problem.lower != earlier_problem.lower ||
+      problem.upper != earlier_problem.upper) {
+    bool fits = true;
     for (std::ptrdiff_t i = 0; i < m; ++i) {
-      const double z = factor * state.dual[i];
-      state.dual[i] = std::min(std::max(z, problem.lower[i]), problem.upper[i]);
+      state.dual[i] *= factor;
+      fits = fits && state.dual[i] >= problem.lower[i] && state.dual[i] <= problem.upper[i];
       state.gradient[i] = factor * (state.gradient[i] + problem.targets[i]) - problem.targets[i];
       set_offsets(problem, state, i);
     }
+    // By rounding, or because the factor is not that of all boxes.
+    if (!fits) return start(problem, std::vector<double>(state.dual).data());
     state.source_sum *= factor;
     state.gradient_error *= factor;
   }

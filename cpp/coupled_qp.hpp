@@ -89,7 +89,7 @@ template <class Real>
 State start(const Problem<Real>& problem, const double* guess);
 
 // Begin from the `earlier` solution of a problem that differs in coupling, and in its boxes by a
-// common `factor`. The gradient is carried over, which needs the rows of target units only.
+// common `factor`, finite. The gradient is carried over, which needs the rows of target units only.
 template <class Real>
 State start_from(const Problem<Real>& problem, State earlier,
                  const Problem<Real>& earlier_problem, double factor);

@@ -144,3 +144,33 @@ def test_what_does_not_fit_is_refused(make_task, source, target, couplings, tol,
         solve_coupled_chain(
             make_task(0).problem(1.0, 1.0, 1.0), source, target, couplings, tol=tol
         )
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ([1.0, 1.0, 1.0], [1e-16, 1e-14, 1e-13]),
+        ([1e-13, 0.0, 1e-13], [1.0, 1.0, 1.0]),
+        ([1.0, 3.0, 9.0], [1.0, 3.0, 9.0]),
+        ([1.0, 1.0 + 1e-13], [1.0, 1.0]),
+        ([1e-308, 1e3], [1e-308, 1e3]),
+    ],
+    ids=["no bags", "no source", "powers of three", "rounding", "overflow"],
+)
+def test_costs_in_nearly_the_same_ratio(make_task, source, target):
+    problem = make_task(3).problem(1.0, 1.0, 1.0)
+    chain = solve_coupled_chain(problem, source, target, np.ones(len(source)), tol=1e-6)
+    for s, costs in enumerate(zip(source, target, strict=True)):
+        single = alone(problem, *costs, 1.0, tol=1e-6)
+        assert chain.objective[s] == pytest.approx(single.objective, rel=1e-6)
+        is_source = np.arange(len(problem.targets)) < problem.n_source
+        cost = np.where(is_source, *costs)
+        assert np.all(cost * problem.lower <= chain.dual[s])
+        assert np.all(chain.dual[s] <= cost * problem.upper)
+
+
+def test_a_limit_is_for_both_of_two_machines(make_task):
+    problem = make_task(3).problem(1.0, 1.0, 1.0)
+    chain = solve_coupled_chain(problem, [8.0], [8.0], [0.0], max_iter=5)
+    assert chain.n_iter == 5
+    assert not chain.converged

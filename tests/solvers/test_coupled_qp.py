@@ -76,6 +76,25 @@ def test_million_iterations_do_not_drift(make_task):
     assert result.dual_gap < 1e-8 * result.objective
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_rounded_matrix_of_low_rank_does_not_take_long(seed):
+    """In single precision it has negative eigenvalues, for which SMO alone zigzags."""
+    rng = np.random.default_rng(seed)
+    rows = 50 * rng.normal(size=(63, 2))
+    labels = rng.choice([-1.0, 1.0], size=63)
+    problem = CoupledProblem(
+        gram=(rows @ rows.T).astype(np.float32),
+        n_source=0,
+        targets=labels,
+        half_widths=np.zeros(63),
+        lower=np.where(labels > 0, 0.0, -10.0),
+        upper=np.where(labels > 0, 10.0, 0.0),
+        coupling=0.0,
+    )
+    result = solve_coupled(problem, max_iter=20_000)
+    assert result.converged
+
+
 @pytest.mark.parametrize("coupling", COUPLINGS)
 @pytest.mark.parametrize("seed", range(3))
 def test_equals_plain_numpy_twin(make_task, coupling, seed):

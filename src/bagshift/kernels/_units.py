@@ -109,8 +109,9 @@ def unit_grams(
     Returns
     -------
     list of ndarray of shape (n_source + n_units, n_source + n_units)
-        What `unit_gram` returns for each kernel, to a relative error of 1e-12; single precision
-        is rounded at the end.
+        What `unit_gram` returns for each kernel, to a relative error of 1e-12. In single
+        precision, those that share an exponential are computed in double and rounded at the end,
+        and so nearer the truth than what `unit_gram` returns.
 
     Raises
     ------

@@ -220,9 +220,10 @@ def _starts(source: Floats, target: Floats) -> NDArray[np.int64]:
     costs = np.column_stack([source, target])
     is_first = np.ones(n, dtype=bool)
     is_first[1:] = np.any(costs[1:] != costs[:-1], axis=1)
-    first_of_ratio: dict[float, int] = {}
+    first_of_ratio: dict[str, int] = {}
     for s in np.flatnonzero(is_first).tolist():
-        ratio = round(math.atan2(source[s], target[s]), 12)
+        # To twelve digits, as costs that are powers of something have rounding in their last ones.
+        ratio = f"{source[s] / target[s]:.11e}" if target[s] > 0 else f"{source[s] > 0}"
         starts[s] = first_of_ratio.get(ratio, _NO_START)
         first_of_ratio[ratio] = s
     return starts

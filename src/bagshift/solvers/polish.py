@@ -79,6 +79,9 @@ def solve_sharply(
         sharp = solve_coupled(problem, tol=_SHARP, max_iter=limit, start=start)
         if sharp.converged:
             return replace(sharp, gap_bound=sharp.gap_bound * (tol / _SHARP))
+        rest = max_iter if max_iter < 0 else max_iter - sharp.n_iter
+        result = solve_coupled(problem, tol=tol, max_iter=rest, start=sharp.dual)
+        return polish(problem, replace(result, n_iter=result.n_iter + sharp.n_iter))
     return polish(problem, solve_coupled(problem, tol=tol, max_iter=max_iter, start=start))
 
 
