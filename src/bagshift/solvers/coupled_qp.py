@@ -231,18 +231,7 @@ def coupling_weights(coupling: float) -> tuple[float, float]:
 
 
 def iteration_limit(max_iter: int, m: int) -> int:
-    """Return the number of iterations that a limit stands for, given `m` units.
-
-    Parameters
-    ----------
-    max_iter : int
-        -1 for no limit, which still ends.
-    m : int
-
-    Returns
-    -------
-    int
-    """
+    """Return the iterations that a limit stands for on `m` units; -1 is none, which still ends."""
     return max(_LEAST_ITERATION_LIMIT, _ITERATIONS_PER_UNIT * m) if max_iter < 0 else max_iter
 
 
@@ -323,12 +312,25 @@ def _solve_whole(
     return _make_result(
         problem,
         tol,
-        [solution],
+        solution,
         weights=weights,
         dual=solution.dual,
         intercepts=(solution.intercept, solution.intercept + shift),
         intervals=((low, high), (low + shift, high + shift)),
     )
+
+
+@dataclass(frozen=True)
+class _Both:
+    """What the core says of two programs, taken together."""
+
+    objective: float
+    dual_objective: float
+    dual_gap: float
+    violation: float
+    n_iter: int
+    n_newton: int
+    status: _core.Status
 
 
 def _solve_apart(
@@ -341,10 +343,19 @@ def _solve_apart(
     target = _run_core(
         problem, slice(n, None), 0, weights, tol, max(limit - source.n_iter, 0), start, newton
     )
+    both = _Both(
+        objective=target.objective + source.objective,
+        dual_objective=target.dual_objective + source.dual_objective,
+        dual_gap=target.dual_gap + source.dual_gap,
+        violation=max(target.violation, source.violation),
+        n_iter=target.n_iter + source.n_iter,
+        n_newton=target.n_newton + source.n_newton,
+        status=source.status if target.status == _core.Status.optimal else target.status,
+    )
     return _make_result(
         problem,
         tol,
-        [target, source],
+        both,
         weights=weights,
         dual=np.concatenate([source.dual, target.dual]),
         intercepts=(target.intercept, source.intercept),
@@ -385,15 +396,13 @@ def _run_core(
 def _make_result(
     problem: CoupledProblem,
     tol: float,
-    solutions: list[_core.CoreSolution],
+    solution: _core.CoreSolution | _Both,
     *,
     weights: tuple[float, float],
     dual: Array,
     intercepts: tuple[float, float],
     intervals: tuple[tuple[float, float], tuple[float, float]],
 ) -> CoupledResult:
-    troubles = [s.status for s in solutions if s.status != _core.Status.optimal]
-    status = troubles[0] if troubles else _core.Status.optimal
     return CoupledResult(
         dual=dual,
         n_source=problem.n_source,
@@ -403,15 +412,15 @@ def _make_result(
         intercept_source=intercepts[1],
         intercept_interval=intervals[0],
         intercept_source_interval=intervals[1],
-        objective=sum(s.objective for s in solutions),
-        dual_objective=sum(s.dual_objective for s in solutions),
-        dual_gap=sum(s.dual_gap for s in solutions),
-        kkt_gap=max(s.violation for s in solutions),
+        objective=solution.objective,
+        dual_objective=solution.dual_objective,
+        dual_gap=solution.dual_gap,
+        kkt_gap=solution.violation,
         gap_bound=tol * float((problem.upper - problem.lower).sum()),
-        n_iter=sum(s.n_iter for s in solutions),
-        n_newton=sum(s.n_newton for s in solutions),
-        converged=not troubles,
-        status=status.name,
+        n_iter=solution.n_iter,
+        n_newton=solution.n_newton,
+        converged=solution.status == _core.Status.optimal,
+        status=solution.status.name,
     )
 
 
