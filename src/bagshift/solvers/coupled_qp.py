@@ -54,6 +54,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bagshift import _core
+from bagshift.solvers._checks import check_gram, to_vector
 
 __all__ = ["CoupledProblem", "CoupledResult", "coupling_weights", "solve_coupled"]
 
@@ -108,11 +109,11 @@ class CoupledProblem:
 
     def __post_init__(self) -> None:
         if self._checked_gram is not self.gram:
-            _check_gram(self.gram)
+            check_gram(self.gram)
             object.__setattr__(self, "_checked_gram", self.gram)
         m = self.gram.shape[0]
         for name in ("targets", "half_widths", "lower", "upper"):
-            object.__setattr__(self, name, _to_vector(name, getattr(self, name), m))
+            object.__setattr__(self, name, to_vector(name, getattr(self, name), m))
         if not 0 <= self.n_source <= m:
             raise ValueError(f"n_source must be from 0 to {m}, the size of gram: {self.n_source}.")
         if not self.coupling >= 0:
@@ -231,7 +232,18 @@ def coupling_weights(coupling: float) -> tuple[float, float]:
 
 
 def iteration_limit(max_iter: int, m: int) -> int:
-    """Return the iterations that a limit stands for on `m` units; -1 is none, which still ends."""
+    """Return the number of iterations that a limit stands for, given `m` units.
+
+    Parameters
+    ----------
+    max_iter : int
+        -1 for no limit, which still ends.
+    m : int
+
+    Returns
+    -------
+    int
+    """
     return max(_LEAST_ITERATION_LIMIT, _ITERATIONS_PER_UNIT * m) if max_iter < 0 else max_iter
 
 
@@ -294,7 +306,7 @@ def solve_coupled(
     m = problem.targets.shape[0]
     limit = iteration_limit(max_iter, m)
     if start is not None:
-        start = _to_vector("start", start, m)
+        start = to_vector("start", start, m)
     if problem.is_apart:
         return _solve_apart(problem, tol, limit, start, newton)
     return _solve_whole(problem, tol, limit, start, newton)
@@ -422,26 +434,3 @@ def _make_result(
         converged=solution.status == _core.Status.optimal,
         status=solution.status.name,
     )
-
-
-def _check_gram(gram: NDArray[np.float64] | NDArray[np.float32]) -> None:
-    if not isinstance(gram, np.ndarray) or gram.dtype not in (np.float64, np.float32):
-        raise TypeError("gram must be a NumPy array of float64 or float32.")
-    if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or gram.shape[0] == 0:
-        raise ValueError(f"gram must be square with at least one unit: its shape is {gram.shape}.")
-    if gram.shape[0] > 1 and gram.strides[1] != gram.itemsize:
-        raise ValueError("gram must be in C order: use numpy.ascontiguousarray.")
-    # The sum is finite almost always, and needs no array of flags.
-    if not math.isfinite(gram.sum()) and not np.isfinite(gram).all():
-        raise ValueError("gram holds values that are not finite.")
-
-
-def _to_vector(name: str, values: ArrayLike, m: int) -> Array:
-    vector = np.ascontiguousarray(values, dtype=np.float64)
-    if vector.shape != (m,):
-        raise ValueError(
-            f"{name} must have shape ({m},) as gram has: its shape is {vector.shape}."
-        )
-    if not np.isfinite(vector).all():
-        raise ValueError(f"{name} holds values that are not finite.")
-    return vector
