@@ -61,8 +61,9 @@ void solve_chain(const Matrix<Real>& gram, std::ptrdiff_t n_source, const Vector
   if (!fits) throw nb::value_error("arrays of a chain of coupled problems do not fit each other");
 
   const bagshift::Problem<Real> problem{
-      gram.data(),    static_cast<std::ptrdiff_t>(gram.stride(0)), static_cast<std::ptrdiff_t>(m),
-      n_source,       targets.data(), half_widths.data(), lower.data(), upper.data(), 1.0, 0.0, 0.0};
+      gram.data(),        static_cast<std::ptrdiff_t>(gram.stride(0)),
+      static_cast<std::ptrdiff_t>(m), n_source, targets.data(), half_widths.data(),
+      lower.data(), upper.data(), 1.0, 0.0, 0.0};
   const bagshift::Options options{tol, max_iter, true};
   bagshift::ChainSolver<Real> solver(problem, settings, options);
   std::size_t done = 0;

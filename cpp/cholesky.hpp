@@ -2,8 +2,8 @@
 //
 // Cholesky factor of a symmetric positive semidefinite matrix, and solutions by it. Matrices are
 // row-major, and their upper triangle counts. Rows and right-hand sides are padded with zeros to
-// `cholesky_stride(n)` entries, and there are as many rows, so that loops need no ends of their own;
-// the rows added, and what is below the diagonal, hold anything.
+// `cholesky_stride(n)` entries, and there are as many rows, so that loops need no ends of their
+// own; the rows added, and what is below the diagonal, hold anything.
 //
 // Written here because the matrices are small and many: a library call for each would cost as much
 // as the work, and its threads would compete with those of a search.

@@ -27,8 +27,8 @@ Problem<Real> part_of(const Problem<Real>& problem, std::ptrdiff_t begin, std::p
   return part;
 }
 
-// What an earlier dual has to be multiplied with to stay feasible and keep bounds bounds; 0 where no
-// number does.
+// What an earlier dual has to be multiplied with to stay feasible and keep bounds bounds; 0 where
+// no number does.
 double growth(const ChainSetting& from, const ChainSetting& to) {
   const double factor = from.target_cost > 0.0 ? to.target_cost / from.target_cost
                                                : to.source_cost / from.source_cost;
@@ -48,7 +48,8 @@ void ChainSolver<Real>::state_problem(std::ptrdiff_t number, Solved& solved) {
   const ChainSetting& setting = settings_[number];
   const std::ptrdiff_t m = base_.n_units;
   solved.number = number;
-  if (!has_new_costs(number) && last_.number == number - 1) {
+  // Of two machines apart nothing is kept, so they must not take them along.
+  if (!has_new_costs(number) && last_.number == number - 1 && !setting.is_apart) {
     solved.lower = std::move(last_.lower);
     solved.upper = std::move(last_.upper);
   } else {
