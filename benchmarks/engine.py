@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Run the benchmarks of the solver, the kernels and the search, and sum up what they found.
 
-    python benchmarks/engine.py          # an hour or so
-    python benchmarks/engine.py --quick  # a quarter: three rounds, no grid of 1,000 rows
+    python benchmarks/engine.py          # half an hour or so
+    python benchmarks/engine.py --quick  # ten minutes: three rounds, no grid of 1,000 rows
 
 Each runs in a process of its own with one thread, and prints what it prints alone. A table of all
 bars comes last. The exit status is 1 when one is missed, or a benchmark breaks off.
