@@ -37,6 +37,7 @@ import numpy as np
 import scipy.sparse as sp
 import sklearn
 from _protocol import TASKS, Draw, bags_of, data_folder, load_task, make_draw
+from _timing import print_verdict
 from _timing import time_interleaved as time_pair
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
@@ -222,9 +223,8 @@ def main() -> int:
             f"Linear over LogisticRegression, start={start!r}: {ratio:.2f} "
             f"(bar {LINEAR_BAR:g} {verdict})"
         )
-    verdict = "reached" if faster >= SMALL_BAR else "MISSED"
-    print(f"Small, SVC over SourceSVM: {faster:.2f} (bar {SMALL_BAR:g} {verdict})")
-    is_reached = all(ratio <= LINEAR_BAR for ratio in worst.values()) and faster >= SMALL_BAR
+    is_reached = print_verdict("Small, SVC over SourceSVM", faster, SMALL_BAR)
+    is_reached &= all(ratio <= LINEAR_BAR for ratio in worst.values())
     return 0 if is_reached else 1
 
 

@@ -22,6 +22,15 @@ constexpr std::ptrdiff_t kDeep = 64;
 
 constexpr double kFrozen = 1e100;
 
+// The same columns of the four rows of a block.
+BAGSHIFT_INLINE void load_rows(const double* first, std::ptrdiff_t stride, Lanes& row0,
+                               Lanes& row1, Lanes& row2, Lanes& row3) {
+  load(first, row0);
+  load(first + stride, row1);
+  load(first + 2 * stride, row2);
+  load(first + 3 * stride, row3);
+}
+
 BAGSHIFT_INLINE void factor_block(double* block, std::ptrdiff_t size, std::ptrdiff_t stride,
                                   double least_pivot) {
   for (std::ptrdiff_t i = 0; i < size; ++i) {
@@ -130,10 +139,7 @@ BAGSHIFT_INLINE void solve_forward(const double* factor, std::ptrdiff_t n, std::
     if (size < kBlock) return;
     for (std::ptrdiff_t k = begin + kBlock; k < stride; k += kLanes) {
       Lanes row0, row1, row2, row3;
-      load(rows + k, row0);
-      load(rows + stride + k, row1);
-      load(rows + 2 * stride + k, row2);
-      load(rows + 3 * stride + k, row3);
+      load_rows(rows + k, stride, row0, row1, row2, row3);
 #pragma GCC unroll 3
       for (int c = 0; c < kSides; ++c) {
         Lanes x;
@@ -160,10 +166,7 @@ BAGSHIFT_INLINE void solve_backward(const double* factor, std::ptrdiff_t n, std:
       Lanes lanes3[kSides] = {};
       for (std::ptrdiff_t k = begin + kBlock; k < stride; k += kLanes) {
         Lanes row0, row1, row2, row3;
-        load(rows + k, row0);
-        load(rows + stride + k, row1);
-        load(rows + 2 * stride + k, row2);
-        load(rows + 3 * stride + k, row3);
+        load_rows(rows + k, stride, row0, row1, row2, row3);
 #pragma GCC unroll 3
         for (int c = 0; c < kSides; ++c) {
           Lanes x;

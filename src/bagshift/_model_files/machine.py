@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._param_validation import validate_parameter_constraints
 
 from bagshift._model_files.faults import Fault, first_line
 from bagshift.kernels import Kernel
@@ -36,9 +35,7 @@ def check_machine(machine: Any) -> None:
             "given by name"
         )
     try:
-        validate_parameter_constraints(
-            machine._parameter_constraints, machine.get_params(deep=False), type(machine).__name__
-        )
+        machine._check_parameters()
     except ValueError as error:
         raise Fault(first_line(error)) from error
     _check_classes(machine)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import StrOptions, validate_parameter_constraints
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -102,9 +102,7 @@ class BagSearchCV(BagClassifier):
         ValueError
             When the arguments do not fit together.
         """
-        validate_parameter_constraints(
-            self._parameter_constraints, self.get_params(deep=False), type(self).__name__
-        )
+        self._check_parameters()
         machine = self._machine()
         if isinstance(y, Bags) and y.n_bags and sample_weight is None:
             found = self._search(machine, X, y, source)

@@ -14,7 +14,6 @@ from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
-from sklearn.utils._param_validation import validate_parameter_constraints
 
 from bagshift.bags import Bags
 from bagshift.estimators._training import TrainingData, read_training
@@ -289,10 +288,7 @@ def _without_prefix(setting: dict[str, Any], prefix: str) -> dict[str, Any]:
 def _machines(machine: Any, settings: list[dict[str, Any]]) -> list[Any]:
     """Return an unfitted machine for every setting."""
     for setting in _with_every_value(settings):
-        one = clone(machine).set_params(**setting)
-        validate_parameter_constraints(
-            one._parameter_constraints, one.get_params(deep=False), type(one).__name__
-        )
+        clone(machine).set_params(**setting)._check_parameters()
     # Clones by the ten thousand would take longer than the search.
     base = vars(clone(machine))
     machines = [object.__new__(type(machine)) for _ in settings]
