@@ -34,6 +34,7 @@ FLOORS = tuple(
         "model_selection",
         "columns tables features fingerprints _model_files persistence datasets plotting",
         "workflows",
+        "experiments",
         "cli",
     )
 )
