@@ -44,6 +44,10 @@ def test_a_chain_gives_what_single_programs_give(make_task, ratio):
         np.testing.assert_allclose(chain.scores(problem.gram)[:, s], scores, atol=1e-12)
         expected = problem.gram @ single.target_coefficients
         np.testing.assert_allclose(weights, expected, atol=1e-5)
+        expected = problem.gram @ single.source_coefficients + chain.intercept_source[s]
+        np.testing.assert_allclose(chain.source_scores(problem.gram)[:, s], expected, atol=1e-5)
+        low, high = single.intercept_source_interval
+        assert low - 1e-5 <= chain.intercept_source[s] <= high + 1e-5
         assert 0 <= chain.dual_gap[s] <= single.gap_bound
         assert chain.kkt_gap[s] < 1e-8
 

@@ -87,10 +87,29 @@ class CoupledChain:
         ndarray of shape (n_rows, q)
             Decision values.
         """
-        n = self.n_source
-        by_source = kernel[:, :n] @ self.dual[:, :n].T
-        by_target = kernel[:, n:] @ self.dual[:, n:].T
+        by_source, by_target = self._sums(kernel)
         return self.across * by_source + self.within * by_target + self.intercept_target
+
+    def source_scores(self, kernel: NDArray[Any]) -> Floats:
+        """Return what the source machines say of rows.
+
+        Parameters
+        ----------
+        kernel : ndarray of shape (n_rows, m)
+            Kernel of the rows with the units.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, q)
+            Decision values.
+        """
+        by_source, by_target = self._sums(kernel)
+        return self.within * by_source + self.across * by_target + self.intercept_source
+
+    def _sums(self, kernel: NDArray[Any]) -> tuple[Floats, Floats]:
+        """Return the kernel weighted by the dual variables of either domain."""
+        n = self.n_source
+        return kernel[:, :n] @ self.dual[:, :n].T, kernel[:, n:] @ self.dual[:, n:].T
 
 
 def solve_coupled_chain(
