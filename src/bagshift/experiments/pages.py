@@ -3,11 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from matplotlib.figure import Figure
+
+from bagshift.atomic import check_writable, whole_file
+from bagshift.experiments._page_files import csv_text, png_bytes
+from bagshift.experiments._page_html import page_html
+from bagshift.experiments._page_markdown import page_markdown
+from bagshift.experiments._page_values import Estimate, PageValue
+
+__all__ = ["Estimate", "Page", "PagePicture", "PageSection", "PageTable", "write_page"]
+
+PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 @dataclass(frozen=True)
@@ -17,21 +28,22 @@ class PageTable:
     Attributes
     ----------
     name : str
-        Of its CSV file, without ending.
+        Of its CSV file: it follows the page's name and a hyphen, without ending.
     caption : str
         What it shows.
     header : sequence of str
         Names of the columns.
     rows : sequence of sequences
-        Text or numbers, the first of each row its name.
+        Text, numbers or :class:`Estimate`, the first of each row its name; None or NaN where
+        there is nothing to say.
     decimals : int
-        Of the numbers as shown; the CSV file has all of them.
+        Of the numbers as shown; the CSV file has all of them, and estimates in three columns.
     """
 
     name: str
     caption: str
     header: Sequence[str]
-    rows: Sequence[Sequence[str | float | int | None]]
+    rows: Sequence[Sequence[PageValue]]
     decimals: int = 3
 
 
@@ -42,7 +54,7 @@ class PagePicture:
     Attributes
     ----------
     name : str
-        Of its PNG file, without ending.
+        Of its PNG file: it follows the page's name and a hyphen, without ending.
     caption : str
         What it shows.
     figure : Figure
@@ -105,7 +117,11 @@ class Page:
 
 
 def write_page(page: Page, folder: Path) -> list[Path]:
-    """Write a page as ``name.md`` with PNG pictures, CSV tables, and a self-contained ``name.html``.
+    """Write a page as Markdown with PNG pictures and CSV tables, and as one HTML file.
+
+    ``name.md`` shows what lies beside it. ``name.html`` holds its pictures and its CSV files,
+    runs no script and asks no network for anything. The two pages are
+    written last, so they never point at files that are not there.
 
     Parameters
     ----------
@@ -118,5 +134,51 @@ def write_page(page: Page, folder: Path) -> list[Path]:
     -------
     list of Path
         The files written; that of the HTML page first.
+
+    Raises
+    ------
+    ValueError
+        When names are no plain file names or used twice, or rows do not fit their header.
+    TableError
+        When a file cannot be written.
     """
-    raise NotImplementedError
+    _check(page)
+    html, markdown = folder / f"{page.name}.html", folder / f"{page.name}.md"
+    check_writable(html)
+    tables = {t.name: csv_text(t.header, t.rows).encode() for t in _tables(page)}
+    pictures = {p.name: png_bytes(p.figure) for p in _pictures(page)}
+    contents = {
+        **{folder / f"{page.name}-{name}.csv": data for name, data in tables.items()},
+        **{folder / f"{page.name}-{name}.png": data for name, data in pictures.items()},
+        markdown: page_markdown(page).encode(),
+        html: page_html(page, tables, pictures).encode(),
+    }
+    for path, data in contents.items():
+        with whole_file(path) as draft:
+            draft.write_bytes(data)
+    return [html, *(path for path in contents if path != html)]
+
+
+def _tables(page: Page) -> Iterator[PageTable]:
+    return (table for section in page.sections for table in section.tables)
+
+
+def _pictures(page: Page) -> Iterator[PagePicture]:
+    return (picture for section in page.sections for picture in section.pictures)
+
+
+def _check(page: Page) -> None:
+    names = [part.name for parts in (_tables(page), _pictures(page)) for part in parts]
+    for name in [page.name, *names]:
+        if not PLAIN_NAME.fullmatch(name):
+            raise ValueError(
+                f"{name!r} cannot name a file; use letters, digits, hyphens, dots, underscores."
+            )
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"Two tables or pictures are named {twice[0]!r}; name them apart.")
+    for table in _tables(page):
+        if len(set(table.header)) < len(table.header):
+            raise ValueError(f"The table {table.name!r} has two columns of one name.")
+        if any(len(row) != len(table.header) for row in table.rows):
+            raise ValueError(f"A row of the table {table.name!r} does not fit its header.")

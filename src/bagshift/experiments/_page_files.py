@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables as CSV and pictures as PNG, the same bytes for the same numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from io import BytesIO
+from typing import Any
+
+import polars as pl
+from matplotlib.figure import Figure
+
+from bagshift.experiments._page_values import Estimate, PageValue, is_nothing, is_number
+from bagshift.tables import neutralise_formulas
+
+DOTS_PER_INCH = 192
+
+
+def csv_text(header: Sequence[str], rows: Sequence[Sequence[PageValue]]) -> str:
+    """Return a table as CSV, with all decimals and without formulas.
+
+    Parameters
+    ----------
+    header : sequence of str
+        Names of the columns.
+    rows : sequence of sequences
+        Values. A column with estimates becomes three: value, low, high.
+
+    Returns
+    -------
+    str
+    """
+    columns: dict[str, list[Any]] = {}
+    for position, name in enumerate(header):
+        columns |= _columns(name, [row[position] for row in rows])
+    frame = pl.DataFrame([_series(name, values) for name, values in columns.items()])
+    return neutralise_formulas(frame).write_csv()
+
+
+def _columns(name: str, values: list[PageValue]) -> dict[str, list[Any]]:
+    if not any(isinstance(value, Estimate) for value in values):
+        return {name: values}
+    estimates = [value if isinstance(value, Estimate) else Estimate(math.nan) for value in values]
+    return {
+        name: [value.value if isinstance(value, Estimate) else value for value in values],
+        f"{name}, low": [estimate.low for estimate in estimates],
+        f"{name}, high": [estimate.high for estimate in estimates],
+    }
+
+
+def _series(name: str, values: list[Any]) -> pl.Series:
+    """Return a column of numbers where all are; else of text."""
+    values = [None if is_nothing(value) else value for value in values]
+    if all(value is None or is_number(value) for value in values):
+        return pl.Series(name, values, strict=False)
+    return pl.Series(name, [value if value is None else str(value) for value in values])
+
+
+def png_bytes(figure: Figure) -> bytes:
+    """Return a picture as PNG, without the name of the software in it.
+
+    Parameters
+    ----------
+    figure : Figure
+        The picture.
+
+    Returns
+    -------
+    bytes
+    """
+    data = BytesIO()
+    figure.savefig(data, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
+    return data.getvalue()
