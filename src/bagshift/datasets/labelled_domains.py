@@ -35,3 +35,22 @@ class LabelledDomains:
     X_target: Any
     y_target: NDArray[np.int8]
     groups: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GeneratedDomains(LabelledDomains):
+    """Domains drawn from known distributions, so with as many fresh rows as one likes.
+
+    Attributes
+    ----------
+    X_fresh : ndarray of shape (n_fresh, n_features)
+        Further rows of the target, for testing only.
+    y_fresh : ndarray of shape (n_fresh,)
+        Their labels, -1 and +1.
+    best_accuracy : float
+        Accuracy on the target of the best rule that there is (the Bayes rule).
+    """
+
+    X_fresh: NDArray[np.float64]
+    y_fresh: NDArray[np.int8]
+    best_accuracy: float
