@@ -2,7 +2,21 @@
 """Pictures of results. Every function draws into axes it is given and keeps no global state."""
 
 from bagshift.plotting.accuracies import plot_accuracies
+from bagshift.plotting.accuracy_ranges import plot_accuracy_ranges
+from bagshift.plotting.boundaries import plot_boundaries
+from bagshift.plotting.critical_differences import plot_critical_differences
+from bagshift.plotting.gap_closed import plot_gap_closed
 from bagshift.plotting.images import plot_images
+from bagshift.plotting.sensitivity import plot_sensitivity
 from bagshift.plotting.shares import plot_shares
 
-__all__ = ["plot_accuracies", "plot_images", "plot_shares"]
+__all__ = [
+    "plot_accuracies",
+    "plot_accuracy_ranges",
+    "plot_boundaries",
+    "plot_critical_differences",
+    "plot_gap_closed",
+    "plot_images",
+    "plot_sensitivity",
+    "plot_shares",
+]
