@@ -143,6 +143,13 @@ def test_values_as_shown(html: Parsed) -> None:
     assert "-0.000" not in html.text
 
 
+def test_decimals_by_column(tmp_path: Path) -> None:
+    table = PageTable("a", "A", ["name", "x", "y"], [["one", 0.123, 4.567]], [0, 2, 1])
+    html = write_page(a_page(sections=section(table)), tmp_path)[0]
+    assert {"0.12", "4.6"} <= set(Parsed(html.read_text(encoding="utf-8")).text)
+    assert "0.12 |" in (tmp_path / "league.md").read_text(encoding="utf-8")
+
+
 def test_long_tables_are_folded(tmp_path: Path) -> None:
     long = PageTable("long", "Many", ["name", "number"], [[f"{i}", i] for i in range(200)])
     page = a_page(sections=[PageSection("One", tables=[long])])
@@ -223,6 +230,7 @@ def section(*tables: PageTable) -> list[PageSection]:
         (section(*2 * [PageTable("a", "A", ["x"], [])]), "named 'a'"),
         (section(PageTable("a", "A", ["x", "x"], [])), "two columns of one name"),
         (section(PageTable("a", "A", ["x"], [["1", 2]])), "does not fit its header"),
+        (section(PageTable("a", "A", ["x"], [], [1, 2])), "decimals of the table"),
     ],
 )
 def test_tables_that_contradict_themselves(

@@ -41,7 +41,7 @@ def _blocks(page: Page) -> Iterator[str]:
         yield from _section(section, page.name)
     if page.provenance:
         yield "## Provenance"
-        yield _table(["what", "value"], list(page.provenance.items()), 3)
+        yield _pipes(["what", "value"], list(page.provenance.items()), ["left", "left"])
 
 
 def _section(section: PageSection, page_name: str) -> Iterator[str]:
@@ -56,7 +56,7 @@ def _section(section: PageSection, page_name: str) -> Iterator[str]:
 def _captioned_table(table: PageTable, page_name: str) -> Iterator[str]:
     file = f"{page_name}-{table.name}.csv"
     yield f"**{_inside(table.caption)}** ([CSV]({file}))"
-    yield _table(table.header, table.rows, table.decimals)
+    yield _table(table)
 
 
 def _picture(picture: PagePicture, page_name: str) -> Iterator[str]:
@@ -64,14 +64,23 @@ def _picture(picture: PagePicture, page_name: str) -> Iterator[str]:
     yield f"**{_inside(picture.caption)}**"
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[PageValue]], decimals: int) -> str:
+def _table(table: PageTable) -> str:
+    columns = range(len(table.header))
+    return _pipes(
+        table.header,
+        [[shown(row[i], table.decimals_of(i)) for i in columns] for row in table.rows],
+        [_side([row[i] for row in table.rows]) for i in columns],
+    )
+
+
+def _pipes(header: Sequence[str], rows: Sequence[Sequence[str]], sides: Sequence[str]) -> str:
     return str(
         tabulate(
-            [[_inside(shown(value, decimals)) for value in row] for row in rows],
+            [[_inside(text) for text in row] for row in rows],
             [_inside(name) for name in header],
             tablefmt="pipe",
             disable_numparse=True,
-            colalign=[_side([row[i] for row in rows]) for i in range(len(header))],
+            colalign=sides,
         )
     )
 

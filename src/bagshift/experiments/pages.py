@@ -36,15 +36,20 @@ class PageTable:
     rows : sequence of sequences
         Text, numbers or :class:`Estimate`, the first of each row its name; None or NaN where
         there is nothing to say.
-    decimals : int
-        Of the numbers as shown; the CSV file has all of them, and estimates in three columns.
+    decimals : int or sequence of int
+        Of the numbers as shown, for all columns or for each; the CSV file has all of
+        them, and estimates in three columns.
     """
 
     name: str
     caption: str
     header: Sequence[str]
     rows: Sequence[Sequence[PageValue]]
-    decimals: int = 3
+    decimals: int | Sequence[int] = 3
+
+    def decimals_of(self, column: int) -> int:
+        """Return how many decimals the numbers of a column are shown with."""
+        return self.decimals if isinstance(self.decimals, int) else self.decimals[column]
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,3 +187,5 @@ def _check(page: Page) -> None:
             raise ValueError(f"The table {table.name!r} has two columns of one name.")
         if any(len(row) != len(table.header) for row in table.rows):
             raise ValueError(f"A row of the table {table.name!r} does not fit its header.")
+        if not isinstance(table.decimals, int) and len(table.decimals) != len(table.header):
+            raise ValueError(f"The decimals of the table {table.name!r} do not fit its header.")
