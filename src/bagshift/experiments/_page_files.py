@@ -11,10 +11,16 @@ from typing import Any
 import polars as pl
 from matplotlib.figure import Figure
 
-from bagshift.experiments._page_values import Estimate, PageValue, is_nothing, is_number
+from bagshift.experiments._page_values import (
+    Estimate,
+    PageValue,
+    Probability,
+    is_nothing,
+    is_number,
+)
 from bagshift.tables import neutralise_formulas
 
-DOTS_PER_INCH = 192
+DOTS_PER_INCH = 144
 
 
 def csv_text(header: Sequence[str], rows: Sequence[Sequence[PageValue]]) -> str:
@@ -53,7 +59,8 @@ def _series(name: str, values: list[Any]) -> pl.Series:
     """Return a column of numbers where all are; else of text."""
     values = [None if is_nothing(value) else value for value in values]
     if all(value is None or is_number(value) for value in values):
-        return pl.Series(name, values, strict=False)
+        numbers = [float(v) if isinstance(v, Probability) else v for v in values]
+        return pl.Series(name, numbers, strict=False)
     return pl.Series(name, [value if value is None else str(value) for value in values])
 
 

@@ -12,14 +12,12 @@ from jinja2 import Environment, StrictUndefined
 from matplotlib.figure import Figure
 
 from bagshift.experiments._page_markdown import are_numbers
-from bagshift.experiments._page_values import is_nothing, shown
+from bagshift.experiments._page_values import MOST_ROWS, is_nothing, shown
 
 if TYPE_CHECKING:
     from bagshift.experiments.pages import Page, PageTable
 
-# Longer tables are folded: the page stays readable, the rows are one tap away.
-MOST_ROWS_OPEN = 60
-# CSS pixels per inch of a picture; it holds twice as many, for sharp screens and print.
+# CSS pixels per inch of a picture; it holds half as many again, for sharp screens.
 PIXELS_PER_INCH = 96
 
 
@@ -52,7 +50,7 @@ def page_html(page: Page, tables: Mapping[str, bytes], pictures: Mapping[str, by
         is_nothing=is_nothing,
         numeric=_numeric_columns,
         width=_width,
-        most_rows_open=MOST_ROWS_OPEN,
+        most_rows=MOST_ROWS,
     )
 
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate  # type: ignore[import-untyped]
 
-from bagshift.experiments._page_values import Estimate, PageValue, is_nothing, is_number, shown
+from bagshift.experiments._page_values import (
+    MOST_ROWS,
+    Estimate,
+    PageValue,
+    is_nothing,
+    is_number,
+    shown,
+)
 
 if TYPE_CHECKING:
     from bagshift.experiments.pages import Page, PagePicture, PageSection, PageTable
@@ -55,6 +62,9 @@ def _section(section: PageSection, page_name: str) -> Iterator[str]:
 
 def _captioned_table(table: PageTable, page_name: str) -> Iterator[str]:
     file = f"{page_name}-{table.name}.csv"
+    if len(table.rows) > MOST_ROWS:
+        yield f"**{_inside(table.caption)}**: {len(table.rows)} rows in [{file}]({file})"
+        return
     yield f"**{_inside(table.caption)}** ([CSV]({file}))"
     yield _table(table)
 

@@ -9,6 +9,8 @@ from numbers import Integral, Real
 from typing import Any, TypeGuard
 
 NOTHING = "–"
+# Longer tables are folded in HTML and only named in Markdown: pages stay readable.
+MOST_ROWS = 60
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,10 @@ class Estimate:
     value: float
     low: float = math.nan
     high: float = math.nan
+
+
+class Probability(float):
+    """A p-value: where it is too small for its decimals, that is said instead of zero."""
 
 
 PageValue = str | float | int | Estimate | None
@@ -69,6 +75,8 @@ def shown(value: PageValue, decimals: int) -> str:
         if math.isnan(value.low) or math.isnan(value.high):
             return text
         return f"{text} [{_number(value.low, decimals)}, {_number(value.high, decimals)}]"
+    if isinstance(value, Probability) and 0 <= value < 0.5 * 10.0**-decimals:
+        return f"<{10.0**-decimals:.{decimals}f}"
     return _number(value, decimals) if is_number(value) else str(value)
 
 

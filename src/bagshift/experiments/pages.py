@@ -14,9 +14,17 @@ from bagshift.atomic import check_writable, whole_file
 from bagshift.experiments._page_files import csv_text, png_bytes
 from bagshift.experiments._page_html import page_html
 from bagshift.experiments._page_markdown import page_markdown
-from bagshift.experiments._page_values import Estimate, PageValue
+from bagshift.experiments._page_values import Estimate, PageValue, Probability
 
-__all__ = ["Estimate", "Page", "PagePicture", "PageSection", "PageTable", "write_page"]
+__all__ = [
+    "Estimate",
+    "Page",
+    "PagePicture",
+    "PageSection",
+    "PageTable",
+    "Probability",
+    "write_page",
+]
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -127,6 +135,8 @@ def write_page(page: Page, folder: Path) -> list[Path]:
     ``name.md`` shows what lies beside it. ``name.html`` holds its pictures and its CSV files,
     runs no script and asks no network for anything. The two pages are
     written last, so they never point at files that are not there.
+
+    Tables of more than sixty rows are folded in HTML; in Markdown only their CSV file is named.
 
     Parameters
     ----------
