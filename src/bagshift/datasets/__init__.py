@@ -9,17 +9,23 @@ from bagshift.datasets.labelled_domains import GeneratedDomains, LabelledDomains
 from bagshift.datasets.natural_bags import make_feature_bags, make_natural_bags
 from bagshift.datasets.one_hot import one_hot_columns
 from bagshift.datasets.paper_gaussians import paper_gaussians
+from bagshift.datasets.public import PUBLIC_FILES, PublicFile, fetch
+from bagshift.datasets.public_tables import fetch_table
 from bagshift.datasets.rotated_digits import RotatedDigits, rotated_digits
 from bagshift.datasets.row_table import RowTable, stack_tables
 from bagshift.datasets.turned_directions import turned_directions
 
 __all__ = [
+    "PUBLIC_FILES",
     "Aggregates",
     "GeneratedDomains",
     "LabelledDomains",
+    "PublicFile",
     "RotatedDigits",
     "RowTable",
     "data_folder",
+    "fetch",
+    "fetch_table",
     "find_data_sets",
     "make_bags",
     "make_clustered_bags",

@@ -43,6 +43,10 @@ class GeneratedDomains(LabelledDomains):
 
     Attributes
     ----------
+    X_source, y_source, X_target, y_target : ndarray
+        Rows and labels of both domains, as in `LabelledDomains`.
+    groups : None
+        There are no natural groups.
     X_fresh : ndarray of shape (n_fresh, n_features)
         Further rows of the target, for testing only.
     y_fresh : ndarray of shape (n_fresh,)
