@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``bagshift reproduce`` on few settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from small_parts import make_small
+
+
+@pytest.fixture(autouse=True)
+def few_bag_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_small(monkeypatch)
+
+
+def test_gaussians(tmp_path: Path, command: Any) -> None:
+    output = tmp_path / "results"
+    arguments = ("reproduce", "synthetic", "--grid", "quick", "--draws", 1, "--output", output)
+    first = command(*arguments)
+    assert first.code == 0, first.words
+    for words in ("in-sample", "2,000 fresh rows", "oracle", "TGPLM", "K = 16"):
+        assert words in first.words
+    assert (output / "synthetic-paper-oracle-quick.html").exists()
+    cells = (output / "synthetic-paper-oracle-quick.csv").read_text()
+    again = command(*arguments)
+    assert again.out == first.out
+    assert (output / "synthetic-paper-oracle-quick.csv").read_text() == cells
+
+
+def test_output_that_cannot_be_made(tmp_path: Path, command: Any) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    outcome = command("reproduce", "synthetic", "--draws", 1, "-o", blocked / "folder")
+    assert outcome.code == 1
+    assert "cannot be made" in outcome.err
+
+
+@pytest.mark.parametrize("wrong", [("nothing",), ("synthetic", "--draws", 0), ()])
+def test_what_is_not_understood(command: Any, wrong: tuple[object, ...]) -> None:
+    assert command("reproduce", *wrong).code == 2
