@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-FACT_WIDTH = 18
+FACT_WIDTH, WIDEST_FACT = 18, 32
 
 
 class Screen:
@@ -50,7 +50,8 @@ class Screen:
     def facts(self, facts: Sequence[tuple[str, str]]) -> None:
         """Print names and values in two columns."""
         grid = Table.grid(padding=(0, 2))
-        grid.add_column(width=FACT_WIDTH, no_wrap=True)
+        width = max([FACT_WIDTH, *(len(printable(name)) + 2 for name, _ in facts)])
+        grid.add_column(width=min(width, WIDEST_FACT), no_wrap=True)
         grid.add_column(overflow="fold")
         for name, value in facts:
             grid.add_row(Text(f"  {name}"), Text(printable(value)))

@@ -15,7 +15,9 @@ from bagshift.cli.check import check
 from bagshift.cli.demo import demo
 from bagshift.cli.evaluate import evaluate
 from bagshift.cli.fit import fit
+from bagshift.cli.league import league
 from bagshift.cli.predict import predict
+from bagshift.cli.reproduce import reproduce
 
 app = typer.Typer(
     name="bagshift",
@@ -65,6 +67,17 @@ EXAMPLES = {
                       --shares results.csv --share-column yes_share
     bagshift evaluate model.skops --target people.csv --label voted
     """,
+    league: """For example, a first look, and the whole of it:
+
+    \b
+    bagshift league --quick
+    bagshift league --data shared/data --output league
+    """,
+    reproduce: """For example, the Gaussians, with parameters chosen on source rows:
+
+    \b
+    bagshift reproduce synthetic --paper-selection source --draws 3
+    """,
 }
-for command in (check, fit, predict, evaluate, demo):
+for command in (check, fit, predict, evaluate, demo, league, reproduce):
     app.command(epilog=EXAMPLES.get(command))(command)

@@ -4,6 +4,7 @@
 A *cell* is appended to the file as soon as it is known, as one line in one write, so a run that
 is killed loses at most the cells it was working on, and another run goes on from what is there.
 A line that was cut short is passed over.
+Line breaks within a text become blanks.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ def read_cells(path: Path) -> dict[CellKey, Cell]:
     if not path.exists():
         return {}
     with path.open(newline="", encoding="utf-8") as file:
-        cells = [cell for record in csv.DictReader(file) if (cell := _cell_of(record))]
+        # Line by line: an open quote in a line cut short would swallow the lines after it.
+        cells = [cell for line in file if (cell := _cell_of(line))]
     return {cell.key: cell for cell in cells}
 
 
@@ -110,7 +112,7 @@ def append_cell(cell: Cell, path: Path) -> None:
     text = ""
     if not path.exists() or path.stat().st_size == 0:
         text = _line(field.name for field in fields(Cell))
-    elif not path.read_bytes().endswith(b"\n"):
+    elif not _ends_a_line(path):
         text = "\n"  # after a line that was cut short
     text += _line(getattr(cell, field.name) for field in fields(Cell))
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -120,20 +122,30 @@ def append_cell(cell: Cell, path: Path) -> None:
         os.close(file)
 
 
+def _ends_a_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read() == b"\n"
+
+
 def _line(values: Iterable[Any]) -> str:
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerow(values)
+    in_one_line = (" ".join(str(value).splitlines()) for value in values)
+    csv.writer(text, lineterminator="\n").writerow(in_one_line)
     return text.getvalue()
 
 
-def _cell_of(record: dict[str, str | None]) -> Cell | None:
-    """Return the cell of a line, None for a line cut short."""
+def _cell_of(line: str) -> Cell | None:
+    """Return the cell of a line, None for the header and for a line cut short."""
     kinds = get_type_hints(Cell)
-    try:
-        values = {
-            name: kind(record[name]) if kind in (int, float) else str(record[name])
-            for name, kind in kinds.items()
-        }
-    except (KeyError, TypeError, ValueError):
+    texts = next(csv.reader([line]), [])
+    if not line.endswith("\n") or len(texts) != len(kinds):
         return None
-    return None if None in record.values() or None in record else Cell(**values)
+    try:
+        values: dict[str, Any] = {
+            name: kind(text) if kind in (int, float) else text
+            for (name, kind), text in zip(kinds.items(), texts, strict=True)
+        }
+    except ValueError:
+        return None
+    return Cell(**values)

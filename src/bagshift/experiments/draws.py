@@ -222,22 +222,19 @@ def _blocks_along_widest_column(X: Any, bag_size: int) -> NDArray[np.int64]:
     return blocks
 
 
-def _features(kind: Kind, source: Any, bagged: Any, fresh: Any) -> tuple[Any, Any, Any]:
-    """Return features fitted on source and bagged rows only."""
-    parts = (source, bagged, fresh)
+def _features(kind: Kind, source: Any, bagged: Any, fresh: Any) -> list[Any]:
+    """Return features of the three parts, fitted on source and bagged rows only."""
+    parts = [source, bagged, fresh]
     if kind == "text":
-        weighting = TfidfTransformer(sublinear_tf=True).fit(_stacked(source, bagged))
-        return tuple(weighting.transform(part).tocsr() for part in parts)
+        known = sp.vstack([sp.csr_matrix(source), sp.csr_matrix(bagged)])
+        weighting = TfidfTransformer(sublinear_tf=True).fit(known)
+        return [weighting.transform(part).tocsr() for part in parts]
     if kind == "weights":
-        return tuple(normalize(part) for part in parts)
+        return [normalize(part) for part in parts]
     dense = [np.asarray(part, dtype=np.float64) for part in parts]
     if kind == "pixels":
-        return tuple(part / 255.0 for part in dense)
+        return [part / 255.0 for part in dense]
     if kind == "skewed table":
         dense = [np.sign(part) * np.log1p(np.abs(part)) for part in dense]
     scaler = StandardScaler().fit(np.concatenate(dense[:2]))
-    return tuple(scaler.transform(part) for part in dense)
-
-
-def _stacked(source: Any, bagged: Any) -> Any:
-    return sp.vstack([sp.csr_matrix(source), sp.csr_matrix(bagged)])
+    return [scaler.transform(part) for part in dense]

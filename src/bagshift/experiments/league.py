@@ -1,20 +1,197 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The league: every method on every task, by one protocol."""
+"""The league: every method on every task, by one protocol.
+
+A league is planned, run (:mod:`bagshift.experiments.runs`) and told as a page. Its folder holds
+the cells one by one in ``cells.csv``, and the page as HTML, Markdown, CSV and PNG files.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from bagshift.exceptions import TableError, name_some
+from bagshift.experiments.cells import Cell, read_cells
 from bagshift.experiments.draws import LARGE_BAG, BagKind, n_bagged_rows
-from bagshift.experiments.methods import METHODS
-from bagshift.experiments.runs import Setting
+from bagshift.experiments.league_page import league_page
+from bagshift.experiments.methods import CEILING, FLOOR, METHODS
+from bagshift.experiments.pages import Page, PageTable, write_page
+from bagshift.experiments.provenance import provenance
+from bagshift.experiments.runs import Progress, Setting, cells_file, key_of, run
 from bagshift.experiments.tasks import find_task, load_task, tasks_in
 
 FEWEST_BAGS, FEWEST_LARGE_BAGS = 5, 10
-QUICK_TASKS = ("digits 50", "digits 30", "breast cancer")
-QUICK_SIZES, QUICK_DRAWS = (8,), 3
+REFERENCE = "CountLikelihoodCV"
+BAGS: tuple[BagKind, ...] = ("random", "natural")
+SIZES = (8, 32, 100)
+N_DRAWS = 10
+# What comes with scikit-learn, so that anyone can run it.
+QUICK_TASKS = ("digits 30", "digits 50", "breast cancer")
+QUICK_SIZES = (8,)
+QUICK_DRAWS = 3
+
+
+@dataclass(frozen=True)
+class LeaguePlan:
+    """What a league consists of, and where it is kept.
+
+    Attributes
+    ----------
+    settings : tuple of Setting
+        Tasks with their bags.
+    methods : tuple of str
+        Names of methods.
+    n_draws : int
+        Draws 0, 1, ... of each.
+    data : Path or None
+        Folder of the data sets.
+    output : Path
+        Folder of the results.
+    """
+
+    settings: tuple[Setting, ...]
+    methods: tuple[str, ...]
+    n_draws: int
+    data: Path | None
+    output: Path
+
+    @property
+    def n_cells(self) -> int:
+        """Number of all cells."""
+        return len(self.settings) * len(self.methods) * self.n_draws
+
+    def n_done(self) -> int:
+        """Return how many of them the folder holds."""
+        known = read_cells(cells_file(self.output))
+        return sum(
+            key_of(setting, method, draw) in known
+            for setting in self.settings
+            for method in self.methods
+            for draw in range(self.n_draws)
+        )
+
+
+@dataclass(frozen=True)
+class League:
+    """A league that was run.
+
+    Attributes
+    ----------
+    cells : list of Cell
+        All of its cells.
+    page : Page
+        What they say.
+    files : list of Path
+        The files of the page, that of HTML first.
+    """
+
+    cells: list[Cell]
+    page: Page
+    files: list[Path]
+
+    @property
+    def overviews(self) -> list[PageTable]:
+        """The tables of all methods, one per kind and size of bags."""
+        return [
+            table
+            for section in self.page.sections
+            for table in section.tables
+            if table.name.endswith("-overview")
+        ]
+
+
+def plan_league(
+    *,
+    tasks: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+    bags: Sequence[BagKind] = BAGS,
+    sizes: Sequence[int] = SIZES,
+    n_draws: int = N_DRAWS,
+    data: Path | None = None,
+    output: Path = Path("league"),
+) -> LeaguePlan:
+    """Plan a league.
+
+    Parameters
+    ----------
+    tasks : sequence of str, optional
+        Names of tasks; by default all that can be read.
+    methods : sequence of str, optional
+        Names of methods; by default all.
+    bags : sequence of {"random", "clustered", "feature", "skewed", "natural"}
+        How bags are made.
+    sizes : sequence of int
+        Rows per bag, for bags that are not natural.
+    n_draws : int, default=10
+        Draws of each task.
+    data : Path, optional
+        Folder of the data sets; without it, those of scikit-learn alone.
+    output : Path
+        Folder of the results.
+
+    Returns
+    -------
+    LeaguePlan
+
+    Raises
+    ------
+    TableError
+        When there is no task or method of a name, or no task has rows for such bags.
+    """
+    return LeaguePlan(
+        settings=tuple(league_settings(tasks, bags, sizes, data)),
+        methods=tuple(check_methods(methods)),
+        n_draws=n_draws,
+        data=data,
+        output=output,
+    )
+
+
+def run_league(
+    plan: LeaguePlan, *, command: str, n_jobs: int = 1, progress: Progress | None = None
+) -> League:
+    """Run what is missing of a league, and write its page.
+
+    Parameters
+    ----------
+    plan : LeaguePlan
+        The plan.
+    command : str
+        The command line, for the page.
+    n_jobs : int, default=1
+        Cells computed at the same time.
+    progress : callable, optional
+        Called with the number of cells done and of all.
+
+    Returns
+    -------
+    League
+
+    Raises
+    ------
+    TableError
+        When the folder of the results cannot be written to.
+    """
+    cells = run(
+        plan.settings,
+        plan.methods,
+        plan.n_draws,
+        plan.data,
+        plan.output,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    page = league_page(
+        cells,
+        title="League of methods",
+        methods_order=plan.methods,
+        floor=FLOOR,
+        ceiling=CEILING,
+        reference=REFERENCE if REFERENCE in plan.methods else FLOOR,
+        provenance={**provenance(command), "draws": f"{plan.n_draws}, of seeds 0, 1, ..."},
+    )
+    return League(cells, page, write_page(page, plan.output))
 
 
 def league_settings(

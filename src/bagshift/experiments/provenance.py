@@ -9,9 +9,7 @@ import sys
 from datetime import UTC, datetime
 from importlib.metadata import version
 
-from bagshift import __version__
-
-LIBRARIES = ("numpy", "scipy", "scikit-learn")
+LIBRARIES = ("bagshift", "numpy", "scipy", "scikit-learn")
 
 
 def provenance(command: str) -> dict[str, str]:
@@ -30,8 +28,7 @@ def provenance(command: str) -> dict[str, str]:
     return {
         "command": command,
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "bagshift": __version__,
-        "Python": sys.version.split()[0],
         **{name: version(name) for name in LIBRARIES},
+        "Python": sys.version.split()[0],
         "machine": f"{platform.machine()}, {cores} cores, {platform.system()}",
     }

@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
 
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from bagshift import __version__
 from bagshift.exceptions import BagError, TableError
 from bagshift.experiments.cells import Cell, CellKey, append_cell, read_cells
 from bagshift.experiments.draws import BagKind, Draw, make_draw
@@ -98,7 +98,7 @@ def run(
         for method in methods
     ]
     known = read_cells(file)
-    missing = [item for item in wanted if _key(*item) not in known]
+    missing = [item for item in wanted if key_of(*item) not in known]
     n_done = len(wanted) - len(missing)
     if progress:
         progress(n_done, len(wanted))
@@ -108,7 +108,7 @@ def run(
         n_done += 1
         if progress:
             progress(n_done, len(wanted))
-    return [known[_key(*item)] for item in wanted]
+    return [known[key_of(*item)] for item in wanted]
 
 
 def cells_file(output: Path) -> Path:
@@ -136,7 +136,22 @@ def cells_file(output: Path) -> Path:
     return output / CELLS_FILE
 
 
-def _key(setting: Setting, method: str, draw: int) -> CellKey:
+def key_of(setting: Setting, method: str, draw: int) -> CellKey:
+    """Return the key of a cell.
+
+    Parameters
+    ----------
+    setting : Setting
+        A task with its bags.
+    method : str
+        Name of a method.
+    draw : int
+        Number of the draw.
+
+    Returns
+    -------
+    tuple
+    """
     return setting.task, setting.bags, setting.bag_size, method, draw
 
 
@@ -195,7 +210,7 @@ def compute_cell(setting: Setting, method: str, draw: int, data: Path | None) ->
         reason="; ".join(dict.fromkeys(reasons)),
         seconds=round(seconds, 3),
         finished=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        version=__version__,
+        version=version("bagshift"),
     )
 
 

@@ -86,7 +86,7 @@ def _views(estimator: Any, settings: Sequence[Setting], draw: Draw) -> list[tupl
     if draw.kernel == "linear" or "n_landmarks" not in estimator.get_params(deep=False):
         return [(setting, draw) for setting in settings]
     maps: dict[float, Draw] = {}
-    pairs = []
+    pairs: list[tuple[Setting, Draw]] = []
     for setting in settings:
         gamma = setting["gamma"]
         if gamma not in maps:

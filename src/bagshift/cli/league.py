@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``bagshift league``: every method on every data set, by one protocol."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+
+from bagshift.cli import _options as options
+from bagshift.cli._errors import INTERRUPTED, explained, say_error
+
+if TYPE_CHECKING:
+    from bagshift.cli._screen import Screen
+    from bagshift.experiments.draws import BagKind
+    from bagshift.experiments.league import League, LeaguePlan
+
+KINDS = ("random", "clustered", "feature", "skewed", "natural")
+LEARNS_FROM = {
+    "source": "source; of shares at most their overall mean, and to choose parameters",
+    "bags": "bags",
+    "both": "bags and source",
+    "labels": "target labels that nobody has",
+}
+ON_SCREEN = ("method", "average rank", "gap closed", "fresh accuracy", "CPU seconds", "failed")
+
+
+@explained
+def league(
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="Three tasks of scikit-learn, bags of 8, 3 draws: two minutes."
+        ),
+    ] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Data sets. By default, where BAGSHIFT_DATA points; without it, those of "
+            "scikit-learn alone.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Results; the same command goes on there."
+        ),
+    ] = Path("league"),
+    tasks: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="With commas between. By default all (see --list)."),
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="With commas between. By default all (see --list)."),
+    ] = None,
+    bags: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KINDS",
+            help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}, with commas between.",
+            show_default="random,natural",
+        ),
+    ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS", help="Rows per bag, with commas between.", show_default="8,32,100"
+        ),
+    ] = None,
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="Draws; the number of a draw is its seed.",
+            show_default="10",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int,
+        typer.Option(metavar="NUMBER", min=-1, help="Processes at a time; -1 for one per core."),
+    ] = -1,
+    show_list: Annotated[
+        bool, typer.Option("--list", help="List tasks and methods, and do nothing else.")
+    ] = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Compare every method on every data set.
+
+    Same rows, same bags, the same choice of parameters without a target label,
+    and accuracy on fresh rows. Results are kept one by one in the output
+    folder: a run that was stopped goes on where it was. Ends with a page in
+    HTML, Markdown and CSV.
+    """
+    from bagshift.cli._screen import Screen
+    from bagshift.datasets import data_folder
+    from bagshift.experiments import league as leagues
+
+    folder = None if quick and data is None else data_folder(data)
+    screen = Screen(quiet)
+    if show_list:
+        _list(screen, folder)
+        return
+    plan = leagues.plan_league(
+        tasks=_names(tasks) or (leagues.QUICK_TASKS if quick else None),
+        methods=_names(methods),
+        bags=_kinds(bags) or leagues.BAGS,
+        sizes=_sizes(sizes) or (leagues.QUICK_SIZES if quick else leagues.SIZES),
+        n_draws=draws or (leagues.QUICK_DRAWS if quick else leagues.N_DRAWS),
+        data=folder,
+        output=output,
+    )
+    _introduce(screen, plan)
+    try:
+        with screen.progress("Cells") as progress:
+            found = leagues.run_league(
+                plan,
+                command=shlex.join(["bagshift", *sys.argv[1:]]),
+                n_jobs=jobs or 1,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        say_error(
+            f"Interrupted; {plan.n_done():,} of {plan.n_cells:,} cells are kept in {output}. The "
+            "same command goes on."
+        )
+        raise typer.Exit(INTERRUPTED) from None
+    _conclude(screen, found, output)
+
+
+def _names(written: str | None) -> list[str] | None:
+    return list(options.names(written)) or None
+
+
+def _kinds(written: str | None) -> list[BagKind] | None:
+    from bagshift.experiments.draws import BagKind
+
+    kinds = _names(written) or []
+    if unknown := [kind for kind in kinds if kind not in get_args(BagKind)]:
+        raise typer.BadParameter(f"--bags knows {', '.join(KINDS)}, not {unknown[0]!r}.")
+    return kinds or None  # type: ignore[return-value]
+
+
+def _sizes(written: str | None) -> list[int] | None:
+    sizes = _names(written) or []
+    if wrong := [size for size in sizes if not (size.isascii() and size.isdigit() and int(size))]:
+        raise typer.BadParameter(f"--sizes takes whole numbers from 1 on, not {wrong[0]!r}.")
+    return [int(size) for size in sizes] or None
+
+
+def _list(screen: Screen, folder: Path | None) -> None:
+    from bagshift.experiments.methods import METHODS
+    from bagshift.experiments.tasks import tasks_in
+
+    screen.heading("Tasks")
+    screen.facts([(name, task.about) for name, task in tasks_in(folder).items()])
+    screen.say()
+    screen.heading("Methods, and what they learn from")
+    screen.facts([(name, LEARNS_FROM[method.learns_from]) for name, method in METHODS.items()])
+
+
+def _introduce(screen: Screen, plan: LeaguePlan) -> None:
+    tasks = list(dict.fromkeys(setting.task for setting in plan.settings))
+    kinds = dict.fromkeys(
+        setting.bags if setting.bags == "natural" else f"{setting.bags} of {setting.bag_size}"
+        for setting in plan.settings
+    )
+    screen.heading("League")
+    screen.facts(
+        [
+            ("data", str(plan.data or "scikit-learn's own sets")),
+            ("tasks", f"{len(tasks)}: {', '.join(tasks)}"),
+            ("bags", ", ".join(kinds)),
+            ("methods", f"{len(plan.methods)}, floor and ceiling among them"),
+            ("draws", str(plan.n_draws)),
+            ("cells", f"{plan.n_cells:,}, {plan.n_done():,} of them already in {plan.output}"),
+        ]
+    )
+    screen.say()
+
+
+def _conclude(screen: Screen, found: League, output: Path) -> None:
+    from bagshift.experiments._page_values import shown
+
+    for table in found.overviews:
+        columns = [list(table.header).index(name) for name in ON_SCREEN]
+        rows = [[shown(row[k], table.decimals_of(k)) for k in columns] for row in table.rows]
+        screen.heading(table.caption)
+        screen.table(list(ON_SCREEN), rows)
+        screen.say()
+    screen.say(f"Page: {found.files[0]}")
+    screen.say(f"Cells one by one: {output / 'cells.csv'}")
