@@ -41,3 +41,16 @@ def test_output_that_cannot_be_made(tmp_path: Path, command: Any) -> None:
 @pytest.mark.parametrize("wrong", [("nothing",), ("synthetic", "--draws", 0), ()])
 def test_what_is_not_understood(command: Any, wrong: tuple[object, ...]) -> None:
     assert command("reproduce", *wrong).code == 2
+
+
+@pytest.mark.parametrize("part", ["text", "faces", "sensitivity", "all"])
+def test_data_that_nobody_named(
+    tmp_path: Path, command: Any, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BAGSHIFT_DATA", raising=False)
+    outcome = command("reproduce", part, "-o", tmp_path)
+    assert outcome.code == 1
+    assert len(outcome.err.strip().splitlines()) == 1
+    assert "--data" in outcome.err
+    assert "BAGSHIFT_DATA" in outcome.err
+    assert not list(tmp_path.iterdir())

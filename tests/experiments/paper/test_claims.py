@@ -3,44 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from bagshift.experiments.cells import Cell
 from bagshift.experiments.paper import claims
 from bagshift.experiments.paper.claims import Claim, Evidence, Finding
-from bagshift.experiments.paper.statistics import Results, interval
-
-SIZES = (2, 4, 8, 16)
-
-
-def results(values: Mapping[str, Sequence[Sequence[float]]]) -> Results:
-    """Make cells out of accuracies by method, draw and bag size."""
-    cells = [
-        Cell(
-            task="task",
-            bags="random",
-            bag_size=size,
-            method=method,
-            draw=draw,
-            status="done",
-            fresh=value - 0.1,
-            in_sample=value,
-            chosen="",
-            reason="",
-            seconds=0.0,
-            finished="",
-            version="",
-        )
-        for method, of_method in values.items()
-        for draw, of_draw in enumerate(of_method)
-        for size, value in zip(SIZES, of_draw, strict=False)
-    ]
-    return Results({cell.key: cell for cell in cells})
-
+from bagshift.experiments.paper.statistics import interval
+from paper_cells import SIZES, results
 
 GROWING = results(
     {

@@ -14,6 +14,7 @@ of its rows.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -26,6 +27,7 @@ from bagshift.estimators import TGPLM, InverseCalibrationSVM, SourceSVM, TrueLab
 from bagshift.estimators._coupled import CoupledMachine
 from bagshift.estimators._training import TrainingData, read_training
 from bagshift.experiments.draws import Draw
+from bagshift.experiments.methods import METHODS
 from bagshift.experiments.paper.protocols import (
     N_FOLDS,
     GridName,
@@ -97,11 +99,68 @@ def outcome_of(name: str, draw: Draw, selection: PaperSelection, grid: GridName)
             setting, remarks = _by_shares(machine, values, draw)
         else:
             setting, remarks = _by_labels(machine, settings_of(values), draw, selection)
-        model = fitted(machine, setting, draw)
+        return scored(fitted(machine, setting, draw), draw, {**setting, **remarks})
+
+
+def honest_outcome(method: str, draw: Draw) -> Outcome:
+    """Return what a method of the league reaches on a draw.
+
+    Parameters
+    ----------
+    method : str
+        Name in :data:`bagshift.experiments.methods.METHODS`.
+    draw : Draw
+        The draw.
+
+    Returns
+    -------
+    Outcome
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model, setting = METHODS[method].fit(draw)
+        return scored(model, draw, setting)
+
+
+def fixed_outcome(setting: Setting, draw: Draw) -> Outcome:
+    """Return what TGPLM reaches on a draw with parameters that nobody chose.
+
+    Parameters
+    ----------
+    setting : dict
+        Its parameters.
+    draw : Draw
+        The draw.
+
+    Returns
+    -------
+    Outcome
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return scored(fitted(TGPLM(), setting, draw), draw, setting)
+
+
+def scored(model: Any, draw: Draw, chosen: Mapping[str, Any]) -> Outcome:
+    """Return what a fitted classifier reaches on the rows of a draw.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted.
+    draw : Draw
+        The draw.
+    chosen : mapping
+        Its parameters and what else is to be known of their choice.
+
+    Returns
+    -------
+    Outcome
+    """
     return Outcome(
         fresh=accuracy(draw.y_fresh, model.predict(draw.X_fresh)),
         in_sample=accuracy(draw.y_bagged, model.predict(draw.X_bagged)),
-        chosen=written({**setting, **remarks}),
+        chosen=written(chosen),
     )
 
 
@@ -212,10 +271,27 @@ def _folds(draw: Draw, domain: Literal["source", "target"]) -> list[LabelledFold
     if domain == "target":
         splits = _bag_folds(draw).split(draw.X_bagged, draw.bags)
     else:
-        fewest = int(np.unique(draw.y_source, return_counts=True)[1].min())
-        folds = StratifiedKFold(min(N_FOLDS, fewest), shuffle=True, random_state=draw.seed)
-        splits = folds.split(draw.X_source, draw.y_source)
+        splits = source_folds(draw)
     return [LabelledFold(domain, np.sort(train), np.sort(test)) for train, test in splits]
+
+
+def source_folds(draw: Draw) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the folds that source rows are held out in, with both classes in each.
+
+    Parameters
+    ----------
+    draw : Draw
+        Its seed is that of the folds.
+
+    Returns
+    -------
+    iterator of (train, test)
+    """
+    fewest = int(np.unique(draw.y_source, return_counts=True)[1].min())
+    folds = StratifiedKFold(min(N_FOLDS, fewest), shuffle=True, random_state=draw.seed)
+    splits: Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]
+    splits = folds.split(np.zeros((len(draw.y_source), 1)), draw.y_source)
+    return splits
 
 
 def _everything(draw: Draw) -> LabelledFold:

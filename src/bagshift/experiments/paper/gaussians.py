@@ -12,7 +12,7 @@ from bagshift.datasets import make_bags, paper_gaussians
 from bagshift.estimators import TGPLM, InverseCalibrationSVM, SourceSVM
 from bagshift.experiments.draws import Draw
 from bagshift.experiments.methods import CEILING as HONEST_CEILING
-from bagshift.experiments.methods import FLOOR, METHODS
+from bagshift.experiments.methods import FLOOR
 from bagshift.experiments.paper.choosing import (
     CEILING,
     IC_SVM,
@@ -20,9 +20,16 @@ from bagshift.experiments.paper.choosing import (
     TGPLM_NAME,
     Outcome,
     fitted,
+    fixed_outcome,
+    honest_outcome,
     outcome_of,
 )
-from bagshift.experiments.paper.protocols import Protocol, accuracy, read_setting, written
+from bagshift.experiments.paper.protocols import (
+    Protocol,
+    accuracy,
+    read_setting,
+    unit_gamma,
+)
 from bagshift.experiments.paper.runs import Job
 
 Assumption = Literal["mild", "strong"]
@@ -100,30 +107,6 @@ def chosen_outcome(protocol: Protocol, job: Job) -> Outcome:
     return honest_outcome(HONEST_METHODS[job.method], draw)
 
 
-def honest_outcome(method: str, draw: Draw) -> Outcome:
-    """Return what a method of the league reaches on a draw.
-
-    Parameters
-    ----------
-    method : str
-        Name in :data:`bagshift.experiments.methods.METHODS`.
-    draw : Draw
-        The draw.
-
-    Returns
-    -------
-    Outcome
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model, setting = METHODS[method].fit(draw)
-        return Outcome(
-            fresh=accuracy(draw.y_fresh, model.predict(draw.X_fresh)),
-            in_sample=accuracy(draw.y_bagged, model.predict(draw.X_bagged)),
-            chosen=written(setting),
-        )
-
-
 def path_method(coupling: float) -> str:
     """Return the name of TGPLM on the path along the coupling.
 
@@ -154,29 +137,7 @@ def path_outcome(job: Job) -> Outcome:
     draw = gaussian_draw(TASKS[job.task], job.bag_size, job.draw)
     coupling = read_setting(job.method.partition(" ")[2], ["coupling"])["coupling"]
     setting = {**PATH_COSTS, "coupling": coupling, "gamma": unit_gamma(draw)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = fitted(TGPLM(), setting, draw)
-    return Outcome(
-        fresh=accuracy(draw.y_fresh, model.predict(draw.X_fresh)),
-        in_sample=accuracy(draw.y_bagged, model.predict(draw.X_bagged)),
-        chosen=written(setting),
-    )
-
-
-def unit_gamma(draw: Draw) -> float:
-    """Return gamma of the kernel with 2 sigma^2 = s.
-
-    Parameters
-    ----------
-    draw : Draw
-        Its source rows set s, the squared mean norm.
-
-    Returns
-    -------
-    float
-    """
-    return float(1.0 / np.mean(np.linalg.norm(draw.X_source, axis=1)) ** 2)
+    return fixed_outcome(setting, draw)
 
 
 def twin_method(coupling: float, twin: str, target_cost: float) -> str:

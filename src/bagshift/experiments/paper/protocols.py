@@ -23,6 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import ParameterGrid
+from sklearn.utils.extmath import row_norms
 
 from bagshift.estimators import TGPLM
 from bagshift.estimators._training import read_training
@@ -100,6 +101,21 @@ def paper_grid(draw: Draw, name: GridName) -> dict[str, list[float]]:
     return {parameter: list(values)[::step] for parameter, values in grid.items()}
 
 
+def unit_gamma(draw: Draw) -> float:
+    """Return gamma of the kernel with 2 sigma^2 = s.
+
+    Parameters
+    ----------
+    draw : Draw
+        Its source rows set s, the squared mean norm.
+
+    Returns
+    -------
+    float
+    """
+    return float(1.0 / np.mean(row_norms(draw.X_source)) ** 2)
+
+
 def one_cost_grid(grid: Grid) -> dict[str, list[float]]:
     """Return the grid of a machine with one cost, SVM or IC-SVM, out of that of TGPLM.
 
@@ -141,7 +157,10 @@ def most_regular(settings: Sequence[Setting]) -> int:
     Returns
     -------
     int
+        The first one where nothing tells them apart.
     """
+    if not set(settings[0]) & {name for name, _ in _REGULARITY}:
+        return 0
     keys = [
         [sign * setting[name] for setting in settings]
         for name, sign in _REGULARITY

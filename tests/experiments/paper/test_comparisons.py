@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The other methods of the paper, their grids and how they are chosen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+
+from bagshift.experiments.draws import Draw
+from bagshift.experiments.paper.comparisons import RIVALS, rival_outcome, rival_settings
+from bagshift.experiments.paper.protocols import paper_grid, read_setting
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.mark.parametrize(
+    ("name", "n_settings"), [("TSVM", 35), ("TrSVM", 35), ("LWE", 3), ("LMPROJ", 70)]
+)
+def test_grids_are_thinned_ones_of_the_paper(small_draw: Draw, name: str, n_settings: int) -> None:
+    settings = rival_settings(name, small_draw, "paper")
+    assert len(settings) == n_settings
+    grid = paper_grid(small_draw, "paper")
+    for setting in settings:
+        costs = {setting[cost] for cost in ("C", "C_source", "C_target") if cost in setting}
+        assert costs <= set(grid["C_source"])
+        assert setting.get("gamma", grid["gamma"][0]) in grid["gamma"]
+    quick = rival_settings(name, small_draw, "quick")
+    assert all(setting in settings for setting in quick)
+
+
+@pytest.mark.parametrize("name", list(RIVALS))
+def test_oracle_takes_the_best_by_hidden_labels(small_draw: Draw, name: str) -> None:
+    draw = small_draw
+    scores = [
+        np.mean(
+            clone(RIVALS[name].machine)
+            .set_params(**setting)
+            .fit(draw.X_bagged, draw.bags, source=draw.source)
+            .predict(draw.X_bagged)
+            == draw.y_bagged
+        )
+        for setting in rival_settings(name, draw, "quick")
+    ]
+    found = rival_outcome(name, draw, "oracle", "quick")
+    assert found.in_sample == max(scores)
+    assert read_setting(found.chosen, ["tied"])["tied"] == np.sum(np.array(scores) == max(scores))
+
+
+def test_source_takes_the_best_on_held_out_source_rows(small_draw: Draw) -> None:
+    draw = small_draw
+    folds = StratifiedKFold(10, shuffle=True, random_state=draw.seed)
+    scores = []
+    for setting in rival_settings("LMPROJ", draw, "quick"):
+        right = 0
+        for train, test in folds.split(draw.X_source, draw.y_source):
+            machine = clone(RIVALS["LMPROJ"].machine).set_params(**setting)
+            history = draw.X_source[train], draw.y_source[train]
+            machine.fit(draw.X_bagged, draw.bags, source=history)
+            right += np.sum(machine.predict(draw.X_source[test]) == draw.y_source[test])
+        scores.append(right / len(draw.y_source))
+    found = rival_outcome("LMPROJ", draw, "source", "quick")
+    assert read_setting(found.chosen, ["score"])["score"] == pytest.approx(max(scores), abs=1e-6)
