@@ -18,12 +18,12 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from _protocol import TASKS, Draw, Task, data_folder, load_task, make_draw
+from _protocol import Draw, data_folder, make_draw
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-# From a task, a draw and its seed to a fitted classifier and the parameters chosen.
-Fit = Callable[[Task, Draw, int], tuple[Any, dict[str, Any]]]
+# From a draw to a fitted classifier and the parameters chosen.
+Fit = Callable[[Draw], tuple[Any, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -141,11 +141,8 @@ def _append(row: Row, path: Path) -> None:
         os.close(file)
 
 
-def _run_draw(
-    plan: Plan, task_name: str, seed: int, methods: list[str], folder: Path
-) -> list[Row]:
-    task = TASKS[task_name]
-    draw = make_draw(task.kind, load_task(task, folder), plan.bag_size, seed)
+def _run_draw(plan: Plan, task: str, seed: int, methods: list[str], folder: Path) -> list[Row]:
+    draw = make_draw(task, folder, plan.bag_size, seed)
     rows = []
     for method in methods:
         try:
@@ -153,14 +150,13 @@ def _run_draw(
                 row = _run_cell(plan, task, method, draw, seed)
         except Exception:
             # A night's run is worth more than its one cell; the table counts what is missing.
-            print(f"FAILED: {task.name}, {method}, draw {seed}", file=sys.stderr)
+            print(f"FAILED: {task}, {method}, draw {seed}", file=sys.stderr)
             traceback.print_exc()
             continue
         if plan.output is not None:
             _append(row, plan.output)
         print(
-            f"{task.name}, draw {seed}, {method}: {row.fresh:.3f}, {row.seconds:.1f} s, "
-            f"{row.chosen}",
+            f"{task}, draw {seed}, {method}: {row.fresh:.3f}, {row.seconds:.1f} s, {row.chosen}",
             file=sys.stderr,
             flush=True,
         )
@@ -168,14 +164,14 @@ def _run_draw(
     return rows
 
 
-def _run_cell(plan: Plan, task: Task, method: str, draw: Draw, seed: int) -> Row:
+def _run_cell(plan: Plan, task: str, method: str, draw: Draw, seed: int) -> Row:
     began = time.process_time()
-    model, chosen = plan.methods[method](task, draw, seed)
+    model, chosen = plan.methods[method](draw)
     seconds = time.process_time() - began
     values = {k: f"{v:.4g}" if isinstance(v, float) else v for k, v in chosen.items()}
     return Row(
         bag_size=plan.bag_size,
-        task=task.name,
+        task=task,
         method=method,
         draw=seed,
         fresh=float(model.score(draw.X_fresh, draw.y_fresh)),

@@ -8,9 +8,10 @@ from _protocol import TASKS_WITHOUT_BAR, bootstrap_interval
 from _runs import Row
 from numpy.typing import NDArray
 
+from bagshift.experiments.methods import CEILING, FLOOR
+
 Floats = NDArray[np.float64]
 
-FLOOR, CEILING = "source-svm", "ceiling"
 OURS = "count"
 RIVALS = ("proportion-matching", "em", "tgplm", "count-target")
 

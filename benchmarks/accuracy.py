@@ -34,76 +34,68 @@ from typing import Any
 
 from _bag_losses import BagLoss, expectation_maximisation
 from _comparators import fit_comparator
-from _protocol import TASKS, Draw, Task, bags_of, data_folder, supervised_svm, tasks_of
+from _protocol import TASKS, Draw, data_folder, tasks_of
 from _runs import Fit, Plan, add_arguments, held_in, run
-from _table import CEILING, FLOOR, print_table
+from _table import print_table
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from bagshift import TGPLM, CountLikelihoodClassifier, CountLikelihoodCV, InverseCalibrationSVM
+from bagshift.experiments.methods import CEILING, FLOOR
+from bagshift.experiments.methods import METHODS as LEAGUE
 from bagshift.model_selection import path_search
 from bagshift.solvers.score_losses import proportion_matching
 
 SOURCE_COSTS = [0.25, 1.0, 4.0, 16.0, 64.0, 256.0]
 
 
-def fit_floor(task: Task, draw: Draw, seed: int) -> tuple[Any, dict[str, Any]]:
-    model = supervised_svm(task.kernel, draw.X_source, draw.y_source, seed)
-    return model, {"C": model.C, "gamma": model.gamma}
-
-
-def fit_ceiling(task: Task, draw: Draw, seed: int) -> tuple[Any, dict[str, Any]]:
-    model = supervised_svm(task.kernel, draw.X_bagged, draw.y_bagged, seed)
-    return model, {"C": model.C, "gamma": model.gamma}
-
-
-def fit_source_count(task: Task, draw: Draw, seed: int) -> tuple[Any, dict[str, Any]]:
+def fit_source_count(draw: Draw) -> tuple[Any, dict[str, Any]]:
     grid: dict[str, list[float]] = {"C_target": SOURCE_COSTS}
-    if task.kernel == "rbf":
+    if draw.kernel == "rbf":
         scale = 1.0 / (draw.X_source.shape[1] * draw.X_source.var())
         grid["gamma"] = [0.25 * scale, scale, 4.0 * scale]
     search = GridSearchCV(
-        CountLikelihoodClassifier(kernel=task.kernel),
+        CountLikelihoodClassifier(kernel=draw.kernel),
         grid,
-        cv=StratifiedKFold(5, shuffle=True, random_state=seed),
+        cv=StratifiedKFold(5, shuffle=True, random_state=draw.seed),
         scoring="neg_log_loss",
     ).fit(draw.X_source, draw.y_source)
     return search.best_estimator_, search.best_params_
 
 
-def fit_ic_svm(task: Task, draw: Draw, seed: int) -> tuple[Any, dict[str, Any]]:
-    machine = InverseCalibrationSVM(kernel=task.kernel)
-    search = path_search(machine, draw.X_bagged, bags_of(draw))
+def fit_ic_svm(draw: Draw) -> tuple[Any, dict[str, Any]]:
+    machine = InverseCalibrationSVM(kernel=draw.kernel)
+    search = path_search(machine, draw.X_bagged, draw.bags)
     return search.best_estimator, search.best_params
 
 
-def fit_tgplm(task: Task, draw: Draw, seed: int) -> tuple[Any, dict[str, Any]]:
-    machine = TGPLM(kernel=task.kernel)
-    source = (draw.X_source, draw.y_source)
-    search = path_search(machine, draw.X_bagged, bags_of(draw), source=source)
+def fit_tgplm(draw: Draw) -> tuple[Any, dict[str, Any]]:
+    machine = TGPLM(kernel=draw.kernel)
+    source = draw.source
+    search = path_search(machine, draw.X_bagged, draw.bags, source=source)
     return search.best_estimator, search.best_params
 
 
-def fit_count(task: Task, draw: Draw, seed: int) -> tuple[Any, dict[str, Any]]:
-    source = (draw.X_source, draw.y_source)
-    search = CountLikelihoodCV().fit(draw.X_bagged, bags_of(draw), source=source)
+def fit_count(draw: Draw) -> tuple[Any, dict[str, Any]]:
+    source = draw.source
+    search = CountLikelihoodCV().fit(draw.X_bagged, draw.bags, source=source)
     return search, {**search.best_params_, "from": search.start_}
 
 
-def fit_count_target(task: Task, draw: Draw, seed: int) -> tuple[Any, dict[str, Any]]:
-    search = CountLikelihoodCV().fit(draw.X_bagged, bags_of(draw))
+def fit_count_target(draw: Draw) -> tuple[Any, dict[str, Any]]:
+    search = CountLikelihoodCV().fit(draw.X_bagged, draw.bags)
     return search, {**search.best_params_, "from": search.start_}
 
 
 def comparator(loss: BagLoss) -> Fit:
-    def fit(task: Task, draw: Draw, seed: int) -> tuple[Any, dict[str, Any]]:
-        source = (draw.X_source, draw.y_source)
-        return fit_comparator(loss, draw.X_bagged, bags_of(draw), source)
+    def fit(draw: Draw) -> tuple[Any, dict[str, Any]]:
+        source = draw.source
+        return fit_comparator(loss, draw.X_bagged, draw.bags, source)
 
     return fit
 
 
 METHODS: dict[str, Fit] = {
-    FLOOR: fit_floor,
+    FLOOR: LEAGUE[FLOOR].fit,
     "source-count": fit_source_count,
     "ic-svm": fit_ic_svm,
     "tgplm": fit_tgplm,
@@ -111,7 +103,7 @@ METHODS: dict[str, Fit] = {
     "count-target": fit_count_target,
     "proportion-matching": comparator(proportion_matching),
     "em": comparator(expectation_maximisation),
-    CEILING: fit_ceiling,
+    CEILING: LEAGUE[CEILING].fit,
 }
 
 

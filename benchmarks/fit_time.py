@@ -36,7 +36,7 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 import sklearn
-from _protocol import TASKS, Draw, bags_of, data_folder, load_task, make_draw
+from _protocol import Draw, data_folder, make_draw
 from _timing import print_verdict
 from _timing import time_interleaved as time_pair
 from numpy.typing import NDArray
@@ -83,7 +83,7 @@ def time_interleaved(
 
 
 def fit_ours(machine: CountLikelihoodClassifier, draw: Draw) -> CountLikelihoodClassifier:
-    return machine.fit(draw.X_bagged, bags_of(draw), source=(draw.X_source, draw.y_source))
+    return machine.fit(draw.X_bagged, draw.bags, source=draw.source)
 
 
 def compare_linear(draw: Draw, options: argparse.Namespace) -> dict[str, float]:
@@ -124,8 +124,18 @@ def two_domains(n_rows: int, n_features: int, bag_size: int) -> Draw:
     turned = direction[0] + 0.5 * direction[1]
     X_bagged = rng.normal(size=(n_rows, n_features)) + 2.0 * y_bagged[:, None] * turned + 0.3
     shares = (y_bagged > 0).reshape(-1, bag_size).mean(axis=1)
-    bag_ids = np.arange(n_rows) // bag_size
-    return Draw(X_source, y_source, X_bagged, y_bagged, bag_ids, shares, X_bagged, y_bagged)
+    return Draw(
+        kernel="linear",
+        X_source=X_source,
+        y_source=y_source,
+        X_bagged=X_bagged,
+        y_bagged=y_bagged,
+        bag_ids=np.arange(n_rows) // bag_size,
+        shares=dict(enumerate(shares)),
+        X_fresh=X_bagged,
+        y_fresh=y_bagged,
+        seed=0,
+    )
 
 
 def compare_small(options: argparse.Namespace) -> float:
@@ -133,8 +143,8 @@ def compare_small(options: argparse.Namespace) -> float:
     labelled = two_domains(SMALL_ROWS, SMALL_FEATURES, SMALL_BAG_SIZE)
     mixed = two_domains(SMALL_ROWS // 2, SMALL_FEATURES, SMALL_BAG_SIZE)
     X, y = labelled.X_source, labelled.y_source
-    bags = bags_of(mixed)
-    source = (mixed.X_source, mixed.y_source)
+    bags = mixed.bags
+    source = mixed.source
     print(f"\nSmall: {SMALL_ROWS} rows, {SMALL_FEATURES} columns, RBF; times in ms")
     print(f"{'machine':>10} {'bagshift':>10} {'SVC':>10} {'SVC over bagshift':>18} runs")
     faster = []
@@ -212,8 +222,7 @@ def main() -> int:
         if folder is None:
             print("\nSKIPPED, linear: the data sets are absent; set BAGSHIFT_DATA.")
         else:
-            task = TASKS["comp/sci"]
-            draw = make_draw(task.kind, load_task(task, folder), BAG_SIZE, seed=0)
+            draw = make_draw("comp/sci", folder, BAG_SIZE, seed=0)
             worst = compare_linear(draw, options)
         compare_rbf(options)
     print()

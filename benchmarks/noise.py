@@ -24,7 +24,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from _protocol import Draw, Task, bags_of, bootstrap_interval, data_folder, tasks_of
+from _protocol import Draw, bootstrap_interval, data_folder, shares_of, tasks_of
 from _runs import Fit, Plan, Row, add_arguments, held_in, run
 from numpy.typing import NDArray
 
@@ -41,12 +41,12 @@ DEFAULT_TASKS = ["comp/sci", "orgs/people", "dos/r2l"]
 EXACT = "exact"
 
 
-def released(draw: Draw, mechanism: str, epsilon: float, seed: int) -> Bags:
+def released(draw: Draw, mechanism: str, epsilon: float) -> Bags:
     """Return the bags of a draw with noisy numbers and their law."""
     if mechanism == "geometric":
-        return noise_counts(bags_of(draw), epsilon, testing=True, seed=seed)
-    noise = np.random.default_rng(seed).laplace(scale=1.0 / epsilon, size=len(draw.shares))
-    counts = draw.shares * BAG_SIZE + noise
+        return noise_counts(draw.bags, epsilon, testing=True, seed=draw.seed)
+    noise = np.random.default_rng(draw.seed).laplace(scale=1.0 / epsilon, size=len(draw.shares))
+    counts = shares_of(draw) * BAG_SIZE + noise
     law = LaplaceNoise(1.0 / epsilon, unit="counts")
     return Bags.from_arrays(
         draw.bag_ids, counts=dict(enumerate(counts)), noise=law, positive=1, negative=-1
@@ -60,19 +60,18 @@ def taken_as_exact(draw: Draw, noisy: Bags) -> Bags:
 
 
 def fit_bags(draw: Draw, bags: Bags) -> tuple[Any, dict[str, Any]]:
-    source = (draw.X_source, draw.y_source)
-    search = CountLikelihoodCV().fit(draw.X_bagged, bags, source=source)
+    search = CountLikelihoodCV().fit(draw.X_bagged, bags, source=draw.source)
     return search, search.best_params_
 
 
-def fit_exact(task: Task, draw: Draw, seed: int) -> tuple[Any, dict[str, Any]]:
-    return fit_bags(draw, bags_of(draw))
+def fit_exact(draw: Draw) -> tuple[Any, dict[str, Any]]:
+    return fit_bags(draw, draw.bags)
 
 
 def fit_noisy(
-    task: Task, draw: Draw, seed: int, *, mechanism: str, epsilon: float, knows_law: bool
+    draw: Draw, *, mechanism: str, epsilon: float, knows_law: bool
 ) -> tuple[Any, dict[str, Any]]:
-    noisy = released(draw, mechanism, epsilon, seed)
+    noisy = released(draw, mechanism, epsilon)
     return fit_bags(draw, noisy if knows_law else taken_as_exact(draw, noisy))
 
 
