@@ -25,7 +25,13 @@ LEARNS_FROM = {
     "both": "bags and source",
     "labels": "target labels that nobody has",
 }
-ON_SCREEN = ("method", "average rank", "gap closed", "fresh accuracy", "CPU seconds", "failed")
+# Column of the page, and its name where there is little room.
+ON_SCREEN = {
+    "method": "method",
+    "gap closed": "gap closed",
+    "fresh accuracy": "fresh",
+    "CPU seconds": "CPU s",
+}
 
 
 @explained
@@ -186,13 +192,24 @@ def _introduce(screen: Screen, plan: LeaguePlan) -> None:
 
 
 def _conclude(screen: Screen, found: League, output: Path) -> None:
-    from bagshift.experiments._page_values import shown
+    from bagshift.experiments._page_values import Estimate, shown
 
     for table in found.overviews:
         columns = [list(table.header).index(name) for name in ON_SCREEN]
-        rows = [[shown(row[k], table.decimals_of(k)) for k in columns] for row in table.rows]
-        screen.heading(table.caption)
-        screen.table(list(ON_SCREEN), rows)
+        rows = []
+        for row in table.rows:
+            # Intervals of the gap closed alone; the page has all of them.
+            values = [row[k] for k in columns]
+            values[2:] = [v.value if isinstance(v, Estimate) else v for v in values[2:]]
+            rows.append(
+                [shown(v, table.decimals_of(k)) for v, k in zip(values, columns, strict=True)]
+            )
+        screen.heading(table.caption.partition(";")[0])
+        screen.table(list(ON_SCREEN.values()), rows)
         screen.say()
+    if n_missing := sum(cell.status != "done" for cell in found.cells):
+        screen.say(
+            f"{n_missing:,} of {len(found.cells):,} cells have no result; the page says why."
+        )
     screen.say(f"Page: {found.files[0]}")
     screen.say(f"Cells one by one: {output / 'cells.csv'}")

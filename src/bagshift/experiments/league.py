@@ -189,7 +189,11 @@ def run_league(
         floor=FLOOR,
         ceiling=CEILING,
         reference=REFERENCE if REFERENCE in plan.methods else FLOOR,
-        provenance={**provenance(command), "draws": f"{plan.n_draws}, of seeds 0, 1, ..."},
+        provenance={
+            "protocol": "fresh rows, parameters chosen without target labels",
+            "draws": f"{plan.n_draws}, of seeds 0, 1, ...",
+            **provenance(command),
+        },
     )
     return League(cells, page, write_page(page, plan.output))
 
