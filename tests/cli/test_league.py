@@ -68,6 +68,15 @@ def test_what_is_refused(tmp_path: Path, options: list[str], code: int, sentence
     assert not (tmp_path / "league").exists()
 
 
+def test_missing_packages_are_told_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bagshift.cli import _errors
+
+    monkeypatch.setattr(_errors, "EXPERIMENT_PACKAGES", ("no_such_package",))
+    outcome = run_command("league", *SMALL)
+    assert outcome.code == 1
+    assert outcome.words == "Experiments need more packages: pip install 'bagshift[experiments]'"
+
+
 def test_an_interrupt_says_what_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bagshift.experiments import league
 

@@ -12,12 +12,14 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import ParamSpec
 
 import typer
 
 P = ParamSpec("P")
 INTERRUPTED = 130
+EXPERIMENT_PACKAGES = ("scikit_posthocs", "tabulate")
 # Options in place of the arguments of the Python interface, in errors and warnings.
 OPTIONS = (
     ("Bags.from_arrays(..., positive=)", "--positive"),
@@ -68,6 +70,19 @@ def explained(command: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(1) from None
 
     return wrapped
+
+
+def require_experiments() -> None:
+    """Say now, and not after hours of work, which packages experiments need.
+
+    Raises
+    ------
+    typer.Exit
+        When one of them is not installed.
+    """
+    if any(find_spec(package) is None for package in EXPERIMENT_PACKAGES):
+        say_error("Experiments need more packages: pip install 'bagshift[experiments]'")
+        raise typer.Exit(1)
 
 
 def say_error(sentence: str) -> None:

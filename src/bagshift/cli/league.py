@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from bagshift.cli import _options as options
-from bagshift.cli._errors import INTERRUPTED, explained, say_error
+from bagshift.cli._errors import INTERRUPTED, explained, require_experiments, say_error
 
 if TYPE_CHECKING:
     from bagshift.cli._screen import Screen
@@ -104,6 +104,7 @@ def league(
     folder: a run that was stopped goes on where it was. Ends with a page in
     HTML, Markdown and CSV.
     """
+    require_experiments()
     from bagshift.cli._screen import Screen
     from bagshift.datasets import data_folder
     from bagshift.experiments import league as leagues
