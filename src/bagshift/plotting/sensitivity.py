@@ -43,9 +43,10 @@ def plot_sensitivity(
     -------
     Axes
     """
+    colours = COLOURS if len(accuracies) > 1 else (BLUE,)
     for number, (name, line) in enumerate(accuracies.items()):
         look: dict[str, Any] = {
-            "color": COLOURS[number % len(COLOURS)],
+            "color": colours[number % len(colours)],
             "marker": MARKERS[number % len(MARKERS)],
             "markersize": 4.5,
             "linewidth": 1.6,

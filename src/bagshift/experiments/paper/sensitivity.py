@@ -171,7 +171,9 @@ def _page(request: Request, results: Mapping[str, Results]) -> Page:
         introduction=[
             "Nothing is chosen on this page: each number is TGPLM with the parameters named, "
             "the same for every protocol. In-sample is the accuracy on the bagged rows, whose "
-            "shares were trained on; fresh rows were never seen.",
+            "shares were trained on; fresh rows were never seen. Where there are many columns, "
+            "in-sample is the lower of the two: a row takes part in the mean of its bag, so its "
+            "score is drawn towards the share of the others in it.",
             f"What is not varied is {usual}, 2σ² = s and K = {BAG_SIZE}; the paper says so of the "
             "costs on comp/talk only. Which Reuters set it took is not known; orgs/people stands "
             "in. comp/talk was made from the 20 Newsgroups messages anew.",
@@ -264,7 +266,7 @@ def _summary(request: Request, results: Mapping[str, Results]) -> list[Summary]:
             top = max(range(len(means)), key=means.__getitem__)
             rows.append(
                 [
-                    f"{line.task}, {line.title}, {text}",
+                    f"{line.task}, {line.axis}, {text}",
                     f"{min(means):.3f}",
                     f"{max(means):.3f}",
                     f"{line.values[top]:g}",
