@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bagshift.experiments.paper import gaussians
 from small_parts import make_small
 
 
@@ -36,6 +37,19 @@ def test_output_that_cannot_be_made(tmp_path: Path, command: Any) -> None:
     outcome = command("reproduce", "synthetic", "--draws", 1, "-o", blocked / "folder")
     assert outcome.code == 1
     assert "cannot be made" in outcome.err
+
+
+def test_an_interrupt_says_that_results_are_kept(
+    tmp_path: Path, command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gaussians, "gaussian_draw", interrupt)
+    outcome = command("reproduce", "synthetic", "--draws", 1, "-o", tmp_path)
+    assert outcome.code == 130
+    assert "is kept in" in outcome.err
+    assert "The same command goes on" in outcome.err
 
 
 @pytest.mark.parametrize("wrong", [("nothing",), ("synthetic", "--draws", 0), ()])

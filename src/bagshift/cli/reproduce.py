@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bagshift.cli import _options as options
-from bagshift.cli._errors import explained
+from bagshift.cli._errors import INTERRUPTED, explained, require_experiments, say_error
 
 if TYPE_CHECKING:
     from bagshift.cli._screen import Screen
@@ -102,6 +102,7 @@ def reproduce(
     Results are kept one by one in the output folder: a run that was stopped
     goes on where it was. Each part ends with a page, in HTML and Markdown.
     """
+    require_experiments()
     from bagshift.cli._screen import Screen
     from bagshift.experiments.paper.catalogue import PARTS
     from bagshift.experiments.paper.parts import Request
@@ -119,8 +120,12 @@ def reproduce(
     names = list(PARTS) if part is PartName.ALL else [part.value]
     for name in names:
         PARTS[name].check(request)
-    for name in names:
-        _show(screen, _run(screen, PARTS[name], request))
+    try:
+        for name in names:
+            _show(screen, _run(screen, PARTS[name], request))
+    except KeyboardInterrupt:
+        say_error(f"Interrupted; what was computed is kept in {output}. The same command goes on.")
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _run(screen: Screen, part: Part, request: Request) -> Reproduced:
