@@ -73,7 +73,7 @@ def reproduce(
             metavar="NUMBER",
             min=1,
             help="Draws; the number of a draw is its seed.",
-            show_default="10, real data 3",
+            show_default="10; 3 for text and faces",
         ),
     ] = None,
     data: Annotated[

@@ -96,6 +96,21 @@ def test_verdicts(in_sample: bool | None, fresh: bool, verdict: str) -> None:
     assert Claim("", "", Finding(in_sample, ""), Finding(fresh, "")).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("in_sample", "fresh", "verdict"),
+    [
+        (True, True, "holds"),
+        (True, False, "holds in-sample only"),
+        (False, False, "does not hold"),
+    ],
+)
+def test_what_the_paper_does_not_say_is_not_reproduced(
+    in_sample: bool, fresh: bool, verdict: str
+) -> None:
+    found = Claim("", "", Finding(in_sample, ""), Finding(fresh, ""), is_ours=True)
+    assert found.verdict == verdict
+
+
 def test_nothing_is_judged_without_cells() -> None:
     found = claims.is_better(Evidence(GROWING, "fresh"), "other", SIZES, "a", "b")
     assert found.holds is None

@@ -9,7 +9,7 @@ paired over draws, and a difference counts when its 95 % interval does not hold 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 from bagshift.experiments.paper.statistics import Interval, Results, Where, interval
 
 Verdict = Literal[
-    "reproduced", "not reproduced", "only under its protocol", "only on fresh rows", "not run"
+    "reproduced",
+    "not reproduced",
+    "only under its protocol",
+    "only on fresh rows",
+    "not run",
+    "holds",
+    "does not hold",
+    "holds in-sample only",
 ]
 # What "about equal" may mean, in accuracy.
 ABOUT_EQUAL = 0.02
@@ -54,12 +61,15 @@ class Claim:
         By the paper's protocol, on the bagged rows.
     fresh : Finding
         On fresh rows.
+    is_ours : bool
+        Whether the paper does not say so, and it is told beside its claims.
     """
 
     statement: str
     data: str
     in_sample: Finding
     fresh: Finding
+    is_ours: bool = field(default=False, kw_only=True)
 
     @property
     def verdict(self) -> Verdict:
@@ -68,12 +78,12 @@ class Claim:
             case None, _:
                 return "not run"
             case True, True:
-                return "reproduced"
+                return "holds" if self.is_ours else "reproduced"
             case True, _:
-                return "only under its protocol"
+                return "holds in-sample only" if self.is_ours else "only under its protocol"
             case False, True:
                 return "only on fresh rows"
-        return "not reproduced"
+        return "does not hold" if self.is_ours else "not reproduced"
 
 
 @dataclass(frozen=True)

@@ -69,12 +69,14 @@ def claims_of_methods(
             lambda evidence: is_not_good(evidence, tasks, bag_size, TSVM_NAME, methods),
         ),
         *(
-            claim(
+            Claim(
                 "not in the paper: TGPLM is better than IC-SVM",
                 task,
-                lambda evidence, task=task: is_better(  # type: ignore[misc]
-                    evidence, task, [bag_size], TGPLM_NAME, IC_SVM
+                *(
+                    is_better(evidence, task, [bag_size], TGPLM_NAME, IC_SVM)
+                    for evidence in (in_sample, fresh)
                 ),
+                is_ours=True,
             )
             for task in tasks
         ),
