@@ -91,6 +91,23 @@ def test_features_are_fitted_without_fresh_rows(clouds: LabelledDomains) -> None
     assert draw.kernel == "rbf"
 
 
+def test_missing_values_become_medians_of_rows_that_are_not_fresh(
+    clouds: LabelledDomains,
+) -> None:
+    X = clouds.X_target.copy()
+    X[::7, 0] = np.nan
+    X[:, 2] = np.nan
+    source = np.where([True, True, False], clouds.X_source, np.nan)
+    raw = make_draw(replace(clouds, X_target=X, X_source=source), "pixels", 8, 0)
+    draw = make_draw(replace(clouds, X_target=X, X_source=source), "table", 8, 0)
+    known = np.concatenate([raw.X_source, raw.X_bagged])[:, 0]
+    middle = np.nanmedian(known)
+    filled = np.where(np.isnan(known), middle, known)
+    of_fresh = np.where(np.isnan(raw.X_fresh[:, 0]), middle, raw.X_fresh[:, 0])
+    np.testing.assert_allclose(draw.X_fresh[:, 0], (of_fresh - filled.mean()) / filled.std())
+    assert np.all(draw.X_fresh[:, 2] == 0)
+
+
 def test_text_is_weighted_counts() -> None:
     rng = np.random.default_rng(0)
     counts = [sp.csr_matrix(rng.poisson(1.0, size=(n, 6))) for n in (30, 80)]

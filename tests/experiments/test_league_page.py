@@ -198,3 +198,24 @@ def test_written(tmp_path: Path) -> None:
     assert not math.isnan(frame["gap closed"].sum())
     p_values = pl.read_csv(tmp_path / "league-random-8-against-CountLikelihoodCV.csv")["p"]
     assert p_values.dtype == pl.Float64
+
+
+def test_tasks_set_aside_are_shown_and_do_not_count(cells: list[Cell]) -> None:
+    aside = sorted({cell.task for cell in cells})[0]
+    with_it = league_page(
+        cells,
+        title="League",
+        methods_order=list(STRENGTHS),
+        floor=FLOOR,
+        ceiling=CEILING,
+        reference=OURS,
+        provenance={},
+        aside=[aside],
+    )
+    without = page_of([cell for cell in cells if cell.task != aside])
+    name = "random-8-overview"
+    for figure in ("average rank", "gap closed", "fresh accuracy", "tasks", "wins"):
+        expected = column(table(without, name), figure)
+        assert str(column(table(with_it, name), figure)) == str(expected), figure
+    assert f"in no mean, rank or test: {aside}" in words(with_it)
+    assert aside in {row[0] for row in table(with_it, "random-8-tasks").rows}

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bagshift.experiments._page_values import Estimate
-from bagshift.experiments._resampling import mean_over_tasks
+from bagshift.experiments._resampling import Resampled, mean_over_tasks
 from bagshift.experiments.cells import Cell
 from bagshift.experiments.comparison import (
+    Accuracies,
     Fault,
     GapClosed,
     PairedDifference,
@@ -80,6 +81,8 @@ class MethodResults:
         Gap closed.
     seconds : float
         Median CPU seconds per cell; NaN without any.
+    n_tasks : int
+        On how many of the tasks that count it has a result.
     """
 
     tasks: dict[str, MethodOnTask]
@@ -87,11 +90,7 @@ class MethodResults:
     in_sample: Estimate
     closed: GapClosed
     seconds: float
-
-    @property
-    def n_tasks(self) -> int:
-        """On how many tasks it has a result."""
-        return sum(part.n_draws > 0 for part in self.tasks.values())
+    n_tasks: int
 
 
 @dataclass(frozen=True)
@@ -110,6 +109,8 @@ class SettingResults:
         In the order asked for.
     tasks : tuple of str
         Those with a wide gap between floor and ceiling first.
+    aside : tuple of str
+        Tasks that are shown and enter no mean, rank or test.
     wide : tuple of str
         The tasks with a wide gap.
     ranking : Ranking
@@ -125,6 +126,7 @@ class SettingResults:
     roles: Roles
     methods: dict[str, MethodResults]
     tasks: tuple[str, ...]
+    aside: tuple[str, ...]
     wide: tuple[str, ...]
     ranking: Ranking
     paired: dict[str, PairedDifference]
@@ -153,7 +155,10 @@ class SettingResults:
 
 
 def results_by_setting(
-    cells: Iterable[Cell], methods_order: Sequence[str], roles: Roles
+    cells: Iterable[Cell],
+    methods_order: Sequence[str],
+    roles: Roles,
+    aside: Collection[str] = (),
 ) -> list[SettingResults]:
     """Compute everything, one bag setting after the other.
 
@@ -165,6 +170,8 @@ def results_by_setting(
         Methods in the order to show them in; others follow by name.
     roles : Roles
         Floor, ceiling and reference.
+    aside : collection of str, optional
+        Tasks that are shown and enter no mean, rank or test.
 
     Returns
     -------
@@ -176,15 +183,20 @@ def results_by_setting(
         groups[cell.bags, cell.bag_size].append(cell)
     places = {kind: place for place, kind in enumerate(BAG_KINDS)}
     keys = sorted(groups, key=lambda key: (places.get(key[0], len(places)), key))
-    return [_setting_results(key, groups[key], methods_order, roles) for key in keys]
+    return [_setting_results(key, groups[key], methods_order, roles, aside) for key in keys]
 
 
 def _setting_results(
-    key: tuple[str, int], cells: list[Cell], methods_order: Sequence[str], roles: Roles
+    key: tuple[str, int],
+    cells: list[Cell],
+    methods_order: Sequence[str],
+    roles: Roles,
+    aside: Collection[str],
 ) -> SettingResults:
     present = {cell.method for cell in cells}
     methods = [m for m in dict.fromkeys([*methods_order, *sorted(present)]) if m in present]
-    fresh = accuracies(cells)
+    everything = accuracies(cells)
+    fresh = {task: of_task for task, of_task in everything.items() if task not in aside}
     wide = tasks_with_gap(fresh, floor=roles.floor, ceiling=roles.ceiling)
     tasks = sorted({cell.task for cell in cells}, key=lambda task: (task not in wide, task))
     contenders = [method for method in methods if method != roles.ceiling]
@@ -197,12 +209,11 @@ def _setting_results(
         bag_size=key[1],
         roles=roles,
         methods={
-            m: _method_results(
-                cells_of[m], gap_closed(fresh, m, floor=roles.floor, ceiling=roles.ceiling)
-            )
+            m: _method_results(cells_of[m], _closed(everything, fresh, m, roles), aside)
             for m in methods
         },
         tasks=tuple(tasks),
+        aside=tuple(task for task in tasks if task in aside),
         wide=tuple(wide),
         ranking=rank_methods(fresh, contenders),
         paired={pair.method: pair for pair in pairs},
@@ -210,7 +221,20 @@ def _setting_results(
     )
 
 
-def _method_results(cells: list[Cell], closed: GapClosed) -> MethodResults:
+def _closed(everything: Accuracies, counted: Accuracies, method: str, roles: Roles) -> GapClosed:
+    """Return the gap closed on all tasks, its mean over those that count."""
+    of_all, of_counted = (
+        gap_closed(values, method, floor=roles.floor, ceiling=roles.ceiling)
+        for values in (everything, counted)
+    )
+    return replace(of_counted, by_task=of_all.by_task)
+
+
+def _counted(means: dict[str, Resampled], aside: Collection[str]) -> Estimate:
+    return mean_over_tasks([mean for task, mean in means.items() if task not in aside]).estimate()
+
+
+def _method_results(cells: list[Cell], closed: GapClosed, aside: Collection[str]) -> MethodResults:
     """Return the results of one method from its cells."""
     method = cells[0].method
     fresh = mean_accuracies(accuracies(cells), method)
@@ -229,8 +253,9 @@ def _method_results(cells: list[Cell], closed: GapClosed) -> MethodResults:
             )
             for task in sorted({cell.task for cell in cells})
         },
-        fresh=mean_over_tasks(list(fresh.values())).estimate(),
-        in_sample=mean_over_tasks(list(in_sample.values())).estimate(),
+        fresh=_counted(fresh, aside),
+        in_sample=_counted(in_sample, aside),
         closed=closed,
         seconds=float(np.median(seconds)) if seconds else math.nan,
+        n_tasks=len(fresh.keys() - set(aside)),
     )

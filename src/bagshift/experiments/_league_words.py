@@ -136,6 +136,8 @@ def how_to_read(roles: Roles, methods: Iterable[str]) -> list[str]:
         "the same resampled draws for all methods. They say how sure a figure is on these tasks, "
         "not on others. Methods that are done on fewer tasks have means over fewer tasks, and "
         "these are to be compared with care; ranks and paired differences are free of this.",
+        "Tests over tasks take these as independent, which they are not quite: some are made of "
+        "the same rows. Their p-values are a little too small.",
         *_reconstructions(methods),
     ]
 
@@ -174,7 +176,17 @@ def setting_words(results: SettingResults) -> list[str]:
     return [
         f"{HOW_MADE.get(results.bags, '')} {_number(len(results.tasks), 'task')}, {span} of each. "
         f"The ceiling is more than five points above the floor on {len(results.wide)}.".strip(),
+        *_aside_words(results.aside),
         _ranking_words(results.ranking),
+    ]
+
+
+def _aside_words(tasks: Sequence[str]) -> list[str]:
+    if not tasks:
+        return []
+    return [
+        "With fewer than 50 fresh rows a task says little. Shown task by task, and in no mean, "
+        f"rank or test: {', '.join(tasks)}."
     ]
 
 

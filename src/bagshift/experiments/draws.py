@@ -25,6 +25,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, normalize
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
@@ -100,7 +102,7 @@ def make_draw(
     seed: int,
     bags: BagKind = "random",
 ) -> Draw:
-    r"""Return one draw.
+    """Return one draw.
 
     Parameters
     ----------
@@ -108,8 +110,9 @@ def make_draw(
         All rows of a task.
     kind : {"text", "weights", "table", "skewed table", "pixels"}
         Which features are made of the columns: sublinear tf-idf of counts; rows of length one;
-        standardised columns; the same of signed logarithms log(1 + \\|x\\|); divided by 255. The
-        first two take the linear kernel, the others RBF.
+        standardised columns, the median in place of what is missing; the same of signed
+        logarithms log(1 + |x|); divided by 255. The first two take the linear kernel, the others
+        RBF.
     bag_size : int
         Rows per bag; the number of bagged rows is a multiple of it. Not used with natural bags.
     seed : int
@@ -236,5 +239,8 @@ def _features(kind: Kind, source: Any, bagged: Any, fresh: Any) -> list[Any]:
         return [part / 255.0 for part in dense]
     if kind == "skewed table":
         dense = [np.sign(part) * np.log1p(np.abs(part)) for part in dense]
-    scaler = StandardScaler().fit(np.concatenate(dense[:2]))
-    return [scaler.transform(part) for part in dense]
+    tables = make_pipeline(
+        SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler()
+    )
+    tables.fit(np.concatenate(dense[:2]))
+    return [tables.transform(part) for part in dense]

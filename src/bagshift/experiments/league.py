@@ -194,6 +194,7 @@ def run_league(
             "draws": f"{plan.n_draws}, of seeds 0, 1, ...",
             **provenance(command),
         },
+        aside={s.task for s in plan.settings if not find_task(s.task, plan.data).counts},
     )
     return League(cells, page, write_page(page, plan.output))
 

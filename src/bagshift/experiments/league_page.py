@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from bagshift.experiments._league_pictures import pictures_of
 from bagshift.experiments._league_results import Roles, SettingResults, results_by_setting
@@ -32,6 +32,7 @@ def league_page(
     ceiling: str,
     reference: str,
     provenance: Mapping[str, str],
+    aside: Collection[str] = (),
 ) -> Page:
     """Return the page of a league, of whatever cells there are.
 
@@ -50,6 +51,8 @@ def league_page(
         The method that the others are compared with.
     provenance : mapping of str to str
         Shown at the end.
+    aside : collection of str, optional
+        Tasks that are shown and enter no mean, rank or test.
 
     Returns
     -------
@@ -62,7 +65,7 @@ def league_page(
         Without cells.
     """
     roles = Roles(floor, ceiling, reference)
-    settings = results_by_setting(cells, methods_order, roles)
+    settings = results_by_setting(cells, methods_order, roles, aside)
     if not settings:
         raise ValueError("cells is empty; run some of the league first.")
     methods = {name for results in settings for name in results.methods}
