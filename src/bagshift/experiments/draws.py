@@ -231,7 +231,9 @@ def _features(kind: Kind, source: Any, bagged: Any, fresh: Any) -> list[Any]:
     if kind == "text":
         known = sp.vstack([sp.csr_matrix(source), sp.csr_matrix(bagged)])
         weighting = TfidfTransformer(sublinear_tf=True).fit(known)
-        return [weighting.transform(part).tocsr() for part in parts]
+        # A word that is in no known row has no weight in any machine; it counts in lengths alone.
+        is_known = known.getnnz(axis=0) > 0
+        return [weighting.transform(part).tocsr()[:, is_known] for part in parts]
     if kind == "weights":
         return [normalize(part) for part in parts]
     dense = [np.asarray(part, dtype=np.float64) for part in parts]
