@@ -206,7 +206,7 @@ def _accuracies(
 ) -> PageTable:
     return PageTable(
         name=where.replace("_", "-"),
-        caption=f"Mean accuracy {ROWS[where]} with 95 % intervals over {chosen.n_draws} draws; "
+        caption=f"Mean accuracy {ROWS[where]} with 95 % intervals over {chosen.draws}; "
         f"bags of {BAG_SIZE}; {protocol.description}.",
         header=["method", *tasks],
         rows=[
@@ -229,7 +229,7 @@ def _claims(name: str, tasks: Sequence[str], request: Request, chosen: Results) 
     table = PageTable(
         name="claims",
         caption="Observations of the paper, in points of accuracy with 95 % intervals over "
-        f"{chosen.n_draws} draws. In-sample: {request.protocol.description}. Fresh rows: "
+        f"{chosen.draws}. In-sample: {request.protocol.description}. Fresh rows: "
         f"parameters by {'the same choice' if honest is None else 'the honest protocol'}.",
         header=["claim", "data", "in-sample, as the paper", f"fresh rows, {by}", "verdict"],
         rows=[claim_row(claim) for claim in found],
@@ -272,12 +272,16 @@ def _summary(
     return [
         Summary(
             title=f"Accuracy {text}; {request.protocol.description}; bags of {BAG_SIZE}; "
-            f"{chosen.n_draws} draws",
+            f"{chosen.draws}",
             header=["task", *METHOD_NAMES],
             rows=[
                 [
                     task,
-                    *(f"{chosen.mean(where, task, BAG_SIZE, name):.3f}" for name in METHOD_NAMES),
+                    # Without the zero, so that seven columns fit into 80 characters.
+                    *(
+                        f"{chosen.mean(where, task, BAG_SIZE, name):.3f}".removeprefix("0")
+                        for name in METHOD_NAMES
+                    ),
                 ]
                 for task in tasks
             ],

@@ -197,7 +197,7 @@ def _section(found: Results, task: str) -> PageSection:
     picture = PagePicture(
         name=task.replace("/", "-"),
         caption=f"TGPLM on {task}: solid in-sample, dashed on fresh rows; fixed parameters; "
-        f"{found.n_draws} draws.",
+        f"{found.draws}.",
         figure=figure,
         description=f"Accuracy of TGPLM on {task} along its parameters.",
     )
@@ -212,7 +212,7 @@ def _table(found: Results, line: Line) -> PageTable:
     return PageTable(
         name=line.name,
         caption=f"Accuracy of TGPLM on {line.task}, {line.title}, with 95 % intervals over "
-        f"{found.n_draws} draws; fixed parameters.",
+        f"{found.draws}; fixed parameters.",
         header=[line.axis, *ROWS.values()],
         rows=[
             [
@@ -250,7 +250,7 @@ def _claims(found: Results) -> PageSection:
     table = PageTable(
         name="claims",
         caption="Observations of the paper, in points of accuracy with 95 % intervals over "
-        f"{found.n_draws} draws; fixed parameters.",
+        f"{found.draws}; fixed parameters.",
         header=["claim", "data", "in-sample", "fresh rows", "verdict"],
         rows=[claim_row(claim) for claim in claims],
     )
@@ -274,7 +274,7 @@ def _summary(request: Request, results: Mapping[str, Results]) -> list[Summary]:
             )
     return [
         Summary(
-            title=f"Accuracy of TGPLM along its parameters; {found.n_draws} draws",
+            title=f"Accuracy of TGPLM along its parameters; {found.draws}",
             header=["parameter", "lowest", "highest", "at"],
             rows=rows,
         )

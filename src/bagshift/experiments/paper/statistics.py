@@ -100,6 +100,11 @@ class Results:
         return len({cell.draw for cell in self.cells.values()})
 
     @property
+    def draws(self) -> str:
+        """That number in words that go on a caption."""
+        return f"{self.n_draws} draw" + ("" if self.n_draws == 1 else "s")
+
+    @property
     def n_failed(self) -> int:
         """Number of cells that ended with an error."""
         return sum(cell.status == "failed" for cell in self.cells.values())

@@ -122,7 +122,7 @@ def _accuracy_table(found: Results, task: str, where: Where, protocol: Protocol)
     return PageTable(
         name="-".join(parts),
         caption=f"Mean accuracy {ROWS[where]}; {TASKS[task]} shift; {protocol.description}; "
-        f"{found.n_draws} draws.",
+        f"{found.draws}.",
         header=["method", *(f"K = {size}" for size in BAG_SIZES)],
         rows=[
             [method, *(found.mean(where, task, size, method) for size in BAG_SIZES)]
@@ -144,7 +144,7 @@ def _differences(chosen: Results, protocol: Protocol) -> PageSection:
     table = PageTable(
         name="differences",
         caption="Paired differences in points of accuracy with 95 % intervals (Student's t over "
-        f"{chosen.n_draws} draws); {protocol.description}.",
+        f"{chosen.draws}); {protocol.description}.",
         header=["difference", *(f"K = {size}" for size in BAG_SIZES)],
         rows=rows,
         decimals=1,
@@ -163,7 +163,7 @@ def _claims(request: Request, results: Mapping[str, Results]) -> PageSection:
     table = PageTable(
         name="claims",
         caption="Observations of the paper, in points of accuracy with 95 % intervals over "
-        f"{chosen.n_draws} draws. In-sample: {request.protocol.description}. Fresh rows: "
+        f"{chosen.draws}. In-sample: {request.protocol.description}. Fresh rows: "
         f"{HONEST.description}. Claims on the coupling are of fixed settings and choose nothing.",
         header=["claim", "shift", "in-sample, as the paper", "fresh rows, honest", "verdict"],
         rows=[claim_row(claim) for claim in found],
@@ -218,7 +218,7 @@ def _ties(chosen: Results, protocol: Protocol) -> PageSection:
     table = PageTable(
         name="ties",
         caption="Score that the choice was made by, settings that reached it, and their accuracy "
-        f"in-sample: lowest, mean, highest; means over {chosen.n_draws} draws; "
+        f"in-sample: lowest, mean, highest; means over {chosen.draws}; "
         f"{protocol.description}.",
         header=["choice", "score", "settings tied", "lowest", "mean", "highest"],
         rows=rows,
@@ -237,7 +237,7 @@ def _summary(request: Request, results: Mapping[str, Results]) -> list[Summary]:
     chosen = results[chosen_file(NAME, request.protocol)]
     return [
         Summary(
-            title=f"Accuracy {text}; {request.protocol.description}; {chosen.n_draws} draws",
+            title=f"Accuracy {text}; {request.protocol.description}; {chosen.draws}",
             header=["method", *(f"K = {size}" for size in BAG_SIZES)],
             rows=[
                 [

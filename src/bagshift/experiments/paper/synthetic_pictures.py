@@ -62,7 +62,7 @@ def over_bag_sizes(chosen: Results, protocol: Protocol) -> PagePicture:
     return PagePicture(
         name="over-bag-sizes",
         caption="Solid: in-sample, on the bagged rows. Dashed: on fresh rows. "
-        f"{protocol.description[0].upper()}{protocol.description[1:]}; {chosen.n_draws} draws.",
+        f"{protocol.description[0].upper()}{protocol.description[1:]}; {chosen.draws}.",
         figure=figure,
         description="Accuracy of SVM, IC-SVM, TGPLM and the ceiling over the bag size.",
     )
@@ -147,7 +147,7 @@ def couplings(paths: Results) -> PageSection:
     picture = PagePicture(
         name="coupling",
         caption=f"Solid: in-sample. Dashed: fresh rows. Fixed settings: 2σ² = s, {costs}; no "
-        f"parameter is chosen; {paths.n_draws} draws.",
+        f"parameter is chosen; {paths.draws}.",
         figure=figure,
         description="Accuracy of TGPLM over the coupling for two bag sizes.",
     )
