@@ -14,9 +14,14 @@ import pytest
 
 from bagshift.exceptions import TableError
 from bagshift.experiments.cells import CIRCUMSTANCES
-from bagshift.experiments.league import check_methods, league_settings, plan_league, run_league
+from bagshift.experiments.league import (
+    Setting,
+    check_methods,
+    league_settings,
+    plan_league,
+    run_league,
+)
 from bagshift.experiments.methods import CEILING, FLOOR, METHODS
-from bagshift.experiments.runs import Setting
 
 
 def test_tasks_take_part_where_they_have_rows() -> None:

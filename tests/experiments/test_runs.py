@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs keep every cell, go on where they stopped, and lose none to an error."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -8,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from bagshift.exceptions import BagError, BagWarning, TableError
-from bagshift.experiments import runs
 from bagshift.experiments.cells import CIRCUMSTANCES, Cell, append_cell, read_cells
-from bagshift.experiments.methods import METHODS, Method
-from bagshift.experiments.runs import Setting, cells_file, compute_cell, run
+from bagshift.experiments.league import plan_league
+from bagshift.experiments.runs import Job, Outcome, compute_cell, make_folder, run_jobs
 
-SETTINGS = [Setting("digits 50", "random", 8), Setting("breast cancer", "random", 8)]
-NAMES = ["source-svm", "SourceSVM", "MeanMap", "ceiling"]
+NAMES = ["SourceSVM", "MeanMap"]
 
 
 def results(cells: list[Cell]) -> list[dict[str, object]]:
@@ -25,93 +24,100 @@ def results(cells: list[Cell]) -> list[dict[str, object]]:
     ]
 
 
+def jobs_in(output: Path) -> list[Job]:
+    return plan_league(
+        tasks=["digits 50", "breast cancer"], methods=NAMES, sizes=[8], n_draws=2, output=output
+    ).jobs()
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Cell]]:
     output = tmp_path_factory.mktemp("whole")
-    return output, run(SETTINGS, NAMES, 2, None, output)
+    return output / "cells.csv", run_jobs(jobs_in(output), output / "cells.csv")
 
 
 def test_cells_come_in_order_and_are_kept(whole: tuple[Path, list[Cell]]) -> None:
-    output, cells = whole
+    file, cells = whole
     expected = [
-        (setting.task, method, draw)
+        (task, method, draw)
         for draw in range(2)
-        for setting in SETTINGS
-        for method in NAMES
+        for task in ("digits 50", "breast cancer")
+        for method in ("source-svm", *NAMES, "ceiling")
     ]
     assert [(cell.task, cell.method, cell.draw) for cell in cells] == expected
     assert all(cell.status == "done" and 0.5 < cell.in_sample <= 1 for cell in cells)
-    assert list(read_cells(cells_file(output)).values()) == cells
+    assert list(read_cells(file).values()) == cells
 
 
 def test_two_processes_find_the_same(whole: tuple[Path, list[Cell]], tmp_path: Path) -> None:
     calls: list[tuple[int, int]] = []
-    cells = run(
-        SETTINGS, NAMES, 2, None, tmp_path, n_jobs=2, progress=lambda *done: calls.append(done)
+    cells = run_jobs(
+        jobs_in(tmp_path),
+        tmp_path / "cells.csv",
+        n_jobs=2,
+        progress=lambda *done: calls.append(done),
     )
     assert results(cells) == results(whole[1])
     assert calls == [(done, 16) for done in range(17)]
 
 
-def test_what_is_there_is_not_computed_again(
-    whole: tuple[Path, list[Cell]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, cells = whole
-    for cell in cells[:10]:
-        append_cell(replace(cell, fresh=0.123), cells_file(tmp_path))
-    with cells_file(tmp_path).open("a", encoding="utf-8") as file:
-        file.write("digits 50,random,8,Mean")  # killed while it wrote
-    computed: list[Setting] = []
-    compute = runs.compute_cell
-
-    def counted(setting: Setting, method: str, draw: int, data: Path | None) -> Cell:
-        computed.append(setting)
-        return compute(setting, method, draw, data)
-
-    monkeypatch.setattr(runs, "compute_cell", counted)
-    found = run(SETTINGS, NAMES, 2, None, tmp_path)
-    assert len(computed) == 6
-    assert [cell.fresh for cell in found[:10]] == [0.123] * 10
-    assert results(found[10:]) == results(cells[10:])
+def outcome(job: Job) -> Outcome:
+    return Outcome(0.5, 0.25, f"C={job.draw}", seconds=1.5)
 
 
-def refuse(error: Exception) -> Callable[[object], None]:
-    def fit(draw: object) -> None:
+def test_what_is_there_is_not_computed_again(tmp_path: Path) -> None:
+    file = tmp_path / "cells.csv"
+    computed: list[int] = []
+
+    def counted(job: Job) -> Outcome:
+        computed.append(job.draw)
+        return outcome(job)
+
+    jobs = [Job("toy", "random", 8, "ours", draw, counted) for draw in range(8)]
+    cells = [compute_cell(job) for job in jobs]
+    computed.clear()
+    for cell in cells[:5]:
+        append_cell(replace(cell, fresh=0.123), file)
+    append_cell(replace(cells[5], status="failed"), file)
+    append_cell(replace(cells[6], status="impossible"), file)
+    with file.open("a", encoding="utf-8") as cut:
+        cut.write("toy,random,8,ou")  # killed while it wrote
+    found = run_jobs(jobs, file)
+    assert computed == [5, 7]  # what failed is tried again
+    assert [cell.fresh for cell in found[:5]] == [0.123] * 5
+    assert found[6].status == "impossible"
+    assert results([found[5], found[7]]) == results([cells[5], cells[7]])
+
+
+def refuse(error: Exception) -> Callable[[Job], Outcome]:
+    def compute(job: Job) -> Outcome:
         raise error
 
-    return fit
+    return compute
 
 
 @pytest.mark.parametrize(
     ("error", "status"), [(BagError("one bag\nonly"), "impossible"), (KeyError("x"), "failed")]
 )
-def test_an_error_becomes_a_reason(
-    error: Exception, status: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    method = Method("broken", refuse(error), "bags")  # type: ignore[arg-type]
-    monkeypatch.setitem(METHODS, "broken", method)
-    cell = compute_cell(SETTINGS[0], "broken", 0, None)
+def test_an_error_becomes_a_reason(error: Exception, status: str) -> None:
+    cell = compute_cell(Job("toy", "random", 8, "broken", 0, refuse(error)))
     assert cell.status == status
     assert cell.reason == f"{type(error).__name__}: {' '.join(str(error).split())}"
     assert str(cell.fresh) == "nan"
 
 
-def test_warnings_are_kept_with_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    import warnings
-
-    fit = METHODS["source-svm"].fit
-
-    def warn(draw: object) -> object:
+def test_warnings_are_kept_with_the_cell() -> None:
+    def warn(job: Job) -> Outcome:
         for _ in range(2):
             warnings.warn("shares are close", BagWarning, stacklevel=1)
-        return fit(draw)  # type: ignore[arg-type]
+        return outcome(job)
 
-    monkeypatch.setitem(METHODS, "careful", Method("careful", warn, "bags"))  # type: ignore[arg-type]
-    cell = compute_cell(SETTINGS[0], "careful", 0, None)
+    cell = compute_cell(Job("toy", "random", 8, "careful", 3, warn))
     assert (cell.status, cell.reason) == ("done", "warned: BagWarning")
+    assert (cell.fresh, cell.in_sample, cell.chosen, cell.seconds) == (0.5, 0.25, "C=3", 1.5)
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(TableError, match="cannot be made"):
-        run(SETTINGS, NAMES, 1, None, tmp_path / "file" / "league")
+        make_folder(tmp_path / "file" / "league")

@@ -7,18 +7,20 @@ the cells one by one in ``cells.csv``, and the page as HTML, Markdown, CSV and P
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
+from time import process_time
 
 from bagshift.exceptions import TableError, name_some
-from bagshift.experiments.cells import Cell, read_cells
-from bagshift.experiments.draws import LARGE_BAG, BagKind, n_bagged_rows
+from bagshift.experiments.cells import Cell
+from bagshift.experiments.draws import LARGE_BAG, BagKind, Draw, make_draw, n_bagged_rows
 from bagshift.experiments.league_page import league_page
 from bagshift.experiments.methods import CEILING, FLOOR, METHODS
 from bagshift.experiments.pages import Page, PageTable, write_page
 from bagshift.experiments.provenance import provenance
-from bagshift.experiments.runs import Progress, Setting, cells_file, key_of, run
+from bagshift.experiments.runs import Job, Outcome, Progress, known_cells, make_folder, run_jobs
 from bagshift.experiments.tasks import find_task, load_task, tasks_in
 
 FEWEST_BAGS, FEWEST_LARGE_BAGS = 5, 10
@@ -30,6 +32,26 @@ N_DRAWS = 10
 QUICK_TASKS = ("digits 30", "digits 50", "breast cancer")
 QUICK_SIZES = (8,)
 QUICK_DRAWS = 3
+CELLS_FILE = "cells.csv"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A task with its bags.
+
+    Attributes
+    ----------
+    task : str
+        Its name.
+    bags : {"random", "clustered", "feature", "skewed", "natural"}
+        How its bags are made.
+    bag_size : int
+        Rows per bag; 0 for natural bags.
+    """
+
+    task: str
+    bags: BagKind
+    bag_size: int
 
 
 @dataclass(frozen=True)
@@ -57,19 +79,29 @@ class LeaguePlan:
     output: Path
 
     @property
+    def cells_file(self) -> Path:
+        """Where the cells are kept."""
+        return self.output / CELLS_FILE
+
+    def jobs(self) -> list[Job]:
+        """Return all cells to be, draw by draw."""
+        compute = partial(league_outcome, self.data)
+        return [
+            Job(setting.task, setting.bags, setting.bag_size, method, draw, compute)
+            for draw in range(self.n_draws)
+            for setting in self.settings
+            for method in self.methods
+        ]
+
+    def n_done(self) -> int:
+        """Return how many of them need not be computed any more."""
+        known = known_cells(self.cells_file)
+        return sum(job.key in known for job in self.jobs())
+
+    @property
     def n_cells(self) -> int:
         """Number of all cells."""
         return len(self.settings) * len(self.methods) * self.n_draws
-
-    def n_done(self) -> int:
-        """Return how many of them the folder holds."""
-        known = read_cells(cells_file(self.output))
-        return sum(
-            key_of(setting, method, draw) in known
-            for setting in self.settings
-            for method in self.methods
-            for draw in range(self.n_draws)
-        )
 
 
 @dataclass(frozen=True)
@@ -173,15 +205,8 @@ def run_league(
     TableError
         When the folder of the results cannot be written to.
     """
-    cells = run(
-        plan.settings,
-        plan.methods,
-        plan.n_draws,
-        plan.data,
-        plan.output,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
+    make_folder(plan.output)
+    cells = run_jobs(plan.jobs(), plan.cells_file, n_jobs=n_jobs, progress=progress)
     page = league_page(
         cells,
         title="League of methods",
@@ -197,6 +222,44 @@ def run_league(
         aside={s.task for s in plan.settings if not find_task(s.task, plan.data).counts},
     )
     return League(cells, page, write_page(page, plan.output))
+
+
+def league_outcome(data: Path | None, job: Job) -> Outcome:
+    """Return what a method of the league reaches on a draw.
+
+    Parameters
+    ----------
+    data : Path or None
+        Folder of the data sets.
+    job : Job
+        Names task, bags, method and draw.
+
+    Returns
+    -------
+    Outcome
+    """
+    drawn = _draw(job.task, job.bags, job.bag_size, job.draw, data)
+    before = process_time()
+    model, parameters = METHODS[job.method].fit(drawn)
+    seconds = process_time() - before
+    return Outcome(
+        fresh=float(model.score(drawn.X_fresh, drawn.y_fresh)),
+        in_sample=float(model.score(drawn.X_bagged, drawn.y_bagged)),
+        chosen=_written(parameters),
+        seconds=seconds,
+    )
+
+
+# The methods of a draw come one after the other, in the same few processes.
+@lru_cache(maxsize=2)
+def _draw(task: str, bags: BagKind, bag_size: int, draw: int, data: Path | None) -> Draw:
+    found = find_task(task, data)
+    return make_draw(load_task(found, data, draw), found.kind, bag_size, draw, bags)
+
+
+def _written(parameters: Mapping[str, object]) -> str:
+    items = sorted(parameters.items())
+    return " ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in items)
 
 
 def league_settings(
