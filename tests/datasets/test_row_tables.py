@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,7 @@ def test_sparse_pieces(tmp_path: Path) -> None:
         ({"y": None}, "has no 'y'"),
         ({"X": None}, "has no 'X'"),
         ({"domain": None}, "has no 'domain'"),
+        ({"domain_names": None}, "has no 'domain_names'"),
         ({"domain": np.zeros(7, int)}, "has no 'domain'"),
         ({"y": np.zeros(7, int)}, "y is of shape"),
         ({"y": np.zeros(8)}, "y holds float64, not whole numbers"),
@@ -187,10 +189,16 @@ def test_sets_lie_in_the_folder_and_one_level_down(tmp_path: Path) -> None:
     (tmp_path / "readme.md").write_text("no data")
     (tmp_path / "uci" / "deep").mkdir()
     saved(tmp_path / "uci", "deep/hidden.npz")
+    for hidden in ("._a.npz", ".a.npz", ".uci/sonar.npz"):
+        saved(tmp_path, hidden)
+    (tmp_path / "uci" / "deep" / "folder.npz").mkdir()
     found = find_data_sets(tmp_path)
     assert list(found) == ["a", "b", "uci/sonar"]
     assert found["uci/sonar"] == tmp_path / "uci" / "sonar.npz"
-    assert find_data_sets(tmp_path / "uci" / "deep" / "none") == {}
+    assert find_data_sets(tmp_path / "uci" / "deep" / "folder.npz") == {}
+    for no_folder in (tmp_path / "none", tmp_path / "a.npz"):
+        with pytest.raises(TableError, match="is not a folder; name the one"):
+            find_data_sets(no_folder)
 
 
 # Domains ----------------------------------------------------------------------------------
@@ -223,6 +231,12 @@ def test_take_is_indexing(tmp_path: Path, rows: Any) -> None:
     assert taken.y.tolist() == table.y[rows].tolist()
     assert taken.domains.tolist() == table.domains[rows].tolist()
     assert taken.columns["votes"].tolist() == (rows * 10).tolist()
+
+
+@pytest.mark.parametrize("rows", [[True, False], [0.0, 1.0], ["a"], [[0, 1]], 3, [8], [-9], None])
+def test_take_refuses_what_names_no_rows(tmp_path: Path, rows: Any) -> None:
+    with pytest.raises(ValueError, match="rows must hold row numbers below 8, or 8 truth values"):
+        read(tmp_path).take(rows)
 
 
 def test_pairs_of_classes(tmp_path: Path) -> None:
@@ -268,12 +282,17 @@ def test_domains_that_are_not_there(tmp_path: Path) -> None:
         table.between("new", "new")
     with pytest.raises(TableError, match="no column 'state'; it has 'region', 'votes'"):
         table.between("South", "West", by="state")
+    bare = read(tmp_path, region=None, region_names=None, votes=None)
+    with pytest.raises(TableError, match="no column 'state'; it has none"):
+        bare.between("South", "West", by="state")
+    with pytest.raises(TableError, match="has no rows in one of the domains"):
+        table.take(table.domains != "far").between("old", "far")
 
 
 def test_stacked_tables(tmp_path: Path) -> None:
     whole = read(tmp_path)
     parts = [whole.take(whole.groups == name) for name in ("a", "b")]
-    stacked = stack_tables(parts)
+    stacked = stack_tables(part for part in parts)
     order = [1, 3, 5, 7, 0, 2, 4, 6]
     np.testing.assert_array_equal(stacked.X, X[order])
     assert stacked.domains.tolist() == whole.domains[order].tolist()
@@ -283,6 +302,8 @@ def test_stacked_tables(tmp_path: Path) -> None:
     narrow = read(tmp_path, X=X[:, :2], feature_names=None)
     with pytest.raises(TableError, match="do not have the same columns"):
         stack_tables([whole, narrow])
+    with pytest.raises(TableError, match="no tables to stack"):
+        stack_tables([])
     with pytest.raises(TableError, match="do not have the same columns"):
         whole.with_target(narrow)
 
@@ -300,3 +321,5 @@ def test_one_column_per_category(tmp_path: Path) -> None:
     wrong = read(tmp_path, X=codes + 1, levels_json=np.array(json.dumps(levels)))
     with pytest.raises(TableError, match="people holds codes that have no category"):
         one_hot_columns(wrong)
+    with pytest.raises(TableError, match="people has categories for 'town', which is no column"):
+        one_hot_columns(replace(table, levels={"town": ("a",)}))

@@ -166,7 +166,7 @@ def _list(screen: Screen, folder: Path | None) -> None:
     from bagshift.experiments.tasks import tasks_in
 
     screen.heading("Tasks")
-    screen.facts([(name, task.about) for name, task in tasks_in(folder).items()])
+    screen.facts([(name, task.about) for name, task in tasks_in(folder).tasks.items()])
     screen.say()
     screen.heading("Methods, and what they learn from")
     screen.facts([(name, LEARNS_FROM[method.learns_from]) for name, method in METHODS.items()])

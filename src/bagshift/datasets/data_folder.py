@@ -71,11 +71,21 @@ def find_data_sets(folder: str | Path) -> dict[str, Path]:
     -------
     dict of str to Path
         By name: that of the file without its ending, with the folder before it when it lies one
-        level down, as in ``uci/sonar``. In alphabetical order.
+        level down, as in ``uci/sonar``. In alphabetical order, without hidden files.
+
+    Raises
+    ------
+    TableError
+        When there is no such folder.
     """
     folder = Path(folder)
-    paths = [*folder.glob("*.npz"), *folder.glob("*/*.npz")]
-    named = {path.relative_to(folder).with_suffix("").as_posix(): path for path in paths}
+    if not folder.is_dir():
+        raise TableError(f"{folder} is not a folder; name the one that holds the data.")
+    named = {}
+    for path in [*folder.glob("*.npz"), *folder.glob("*/*.npz")]:
+        inside = path.relative_to(folder)
+        if path.is_file() and not any(part.startswith(".") for part in inside.parts):
+            named[inside.with_suffix("").as_posix()] = path
     return dict(sorted(named.items()))
 
 
@@ -125,8 +135,9 @@ def _table_of(name: str, arrays: Arrays) -> RowTable:
     X = _matrix(arrays)
     y = _whole(arrays["y"], "y", X.shape[0])
     columns = _row_columns(arrays, X.shape[0])
-    if "domain" not in columns:
-        raise KeyError("domain")
+    for needed, where in (("domain", columns), ("domain_names", arrays)):
+        if needed not in where:
+            raise KeyError(needed)
     features = _texts(arrays, "feature_names")
     if features and len(features) != X.shape[1]:
         raise ValueError(f"{len(features)} feature_names for {X.shape[1]} columns of X")

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.preprocessing import OneHotEncoder
 
 from bagshift.datasets.row_table import RowTable
-from bagshift.exceptions import TableError
+from bagshift.exceptions import TableError, name_some
 
 
 def one_hot_columns(table: RowTable) -> RowTable:
@@ -31,10 +31,14 @@ def one_hot_columns(table: RowTable) -> RowTable:
     Raises
     ------
     TableError
-        When a column holds a code that has no category.
+        When a column holds a code that has no category, or is not there.
     """
     if not table.levels:
         return table
+    if unknown := [name for name in table.levels if name not in table.feature_names]:
+        raise TableError(
+            f"{table.name} has categories for {name_some(unknown)}, which is no column of it."
+        )
     coded = [table.feature_names.index(name) for name in table.levels]
     plain = [place for place in range(table.X.shape[1]) if place not in coded]
     codes = [np.arange(len(levels)) for levels in table.levels.values()]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -68,9 +68,13 @@ class RowTable:
         Returns
         -------
         RowTable
+
+        Raises
+        ------
+        ValueError
+            When `rows` holds neither numbers of rows nor one truth value per row.
         """
-        rows = np.asarray(rows)
-        rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
+        rows = _row_numbers(rows, len(self))
         return replace(
             self,
             X=self.X[rows],
@@ -172,7 +176,7 @@ class RowTable:
         _require(f"{self.name} has no domain", [source, target], there)
         if source == target:
             raise TableError(f"{self.name}: source and target are both the domain {source!r}.")
-        self._check_binary()
+        self.check_binary()
         return self.take(domains == source).with_target(self.take(domains == target))
 
     def pair(
@@ -217,15 +221,24 @@ class RowTable:
         """
         _check_same_columns(self, target)
         for rows in (self, target):
-            rows._check_binary()
+            rows.check_binary()
         return LabelledDomains(
             self.X, self.y.astype(np.int8), target.X, target.y.astype(np.int8), target.groups
         )
 
-    def _check_binary(self) -> None:
+    def check_binary(self) -> None:
+        """Refuse labels other than -1 and +1, and rows of one class.
+
+        Raises
+        ------
+        TableError
+            Saying which labels there are.
+        """
         codes = np.unique(self.y).tolist()
         if codes == [-1, 1]:
             return
+        if not codes:
+            raise TableError(f"{self.name} has no rows in one of the domains.")
         if set(codes) < {-1, 1}:
             where = name_some(sorted(set(self.domains.tolist())))
             raise TableError(f"{self.name}: the rows of {where} have only the labels {codes}.")
@@ -243,14 +256,14 @@ class RowTable:
         return int(code)
 
 
-def stack_tables(tables: Sequence[RowTable]) -> RowTable:
+def stack_tables(tables: Iterable[RowTable]) -> RowTable:
     """Put tables with the same columns of `X` below each other.
 
     Further `columns` are kept when all tables have them, groups likewise.
 
     Parameters
     ----------
-    tables : sequence of RowTable
+    tables : iterable of RowTable
         One or more.
 
     Returns
@@ -261,8 +274,11 @@ def stack_tables(tables: Sequence[RowTable]) -> RowTable:
     Raises
     ------
     TableError
-        When their columns differ.
+        When there are none, or their columns differ.
     """
+    tables = list(tables)
+    if not tables:
+        raise TableError("There are no tables to stack; give at least one.")
     first, *others = tables
     for other in others:
         _check_same_columns(first, other)
@@ -280,6 +296,19 @@ def stack_tables(tables: Sequence[RowTable]) -> RowTable:
             name: np.concatenate([table.columns[name] for table in tables]) for name in shared
         },
     )
+
+
+def _row_numbers(rows: ArrayLike, n_rows: int) -> NDArray[np.int64]:
+    rows = np.asarray(rows)
+    if rows.dtype == bool and rows.shape == (n_rows,):
+        return np.flatnonzero(rows)
+    is_whole = rows.dtype.kind in "iu" or rows.size == 0
+    if rows.ndim != 1 or not is_whole or np.any((rows < -n_rows) | (rows >= n_rows)):
+        raise ValueError(
+            f"rows must hold row numbers below {n_rows:,}, or {n_rows:,} truth values; it is of "
+            f"shape {rows.shape} and type {rows.dtype}."
+        )
+    return rows.astype(np.int64)
 
 
 def _stacked(parts: list[Any]) -> Any:
@@ -301,4 +330,5 @@ def _require(
     what: str, wanted: Sequence[Any], there: Sequence[Any], show: Sequence[Any] | None = None
 ) -> None:
     if missing := [name for name in wanted if name not in there]:
-        raise TableError(f"{what} {name_some(show or missing)}; it has {name_some(there, 12)}.")
+        known = name_some(there, 12) or "none"
+        raise TableError(f"{what} {name_some(show or missing)}; it has {known}.")

@@ -3,8 +3,9 @@
 
 A *cell* is appended to the file as soon as it is known, as one line in one write, so a run that
 is killed loses at most the cells it was working on, and another run goes on from what is there.
-A line that was cut short is passed over.
-Line breaks within a text become blanks.
+A line that was cut short, or that is none of a cell, is passed over.
+Line breaks within a text become blanks. Text that a spreadsheet would run as a formula has an
+apostrophe in front in the file, and not when it is read.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
+
+from bagshift.exceptions import TableError
 
 CellKey = tuple[str, str, int, str, int]
 
@@ -76,6 +80,8 @@ class Cell:
 
 # What is not a result: it differs when the same cell is computed again.
 CIRCUMSTANCES = ("seconds", "finished", "version")
+# With apostrophes before it, so that those of the text itself are kept.
+FORMULA = re.compile(r"'*[=+\-@]")
 
 
 def read_cells(path: Path) -> dict[CellKey, Cell]:
@@ -90,12 +96,20 @@ def read_cells(path: Path) -> dict[CellKey, Cell]:
     -------
     dict of tuple to Cell
         By :attr:`Cell.key`.
+
+    Raises
+    ------
+    TableError
+        When there is a file that cannot be read.
     """
-    if not path.exists():
+    try:
+        with path.open("rb") as file:
+            # Line by line: an open quote in a line cut short would swallow the lines after it.
+            cells = [cell for line in file if (cell := _cell_of(line))]
+    except (FileNotFoundError, NotADirectoryError):
         return {}
-    with path.open(newline="", encoding="utf-8") as file:
-        # Line by line: an open quote in a line cut short would swallow the lines after it.
-        cells = [cell for line in file if (cell := _cell_of(line))]
+    except OSError as error:
+        raise TableError(f"{path} cannot be read: {error.strerror or error}.") from error
     return {cell.key: cell for cell in cells}
 
 
@@ -108,16 +122,32 @@ def append_cell(cell: Cell, path: Path) -> None:
         The cell.
     path : Path
         A CSV file; made when it does not exist.
+
+    Raises
+    ------
+    TableError
+        When it cannot be written to.
     """
+    try:
+        is_whole = _append(cell, path)
+    except OSError as error:
+        raise TableError(f"{path} cannot be written: {error.strerror or error}.") from error
+    if not is_whole:
+        raise TableError(f"{path} cannot be written: there is no space left.")
+
+
+def _append(cell: Cell, path: Path) -> bool:
+    """Append a cell; return whether all of it was written."""
     text = ""
     if not path.exists() or path.stat().st_size == 0:
         text = _line(field.name for field in fields(Cell))
     elif not _ends_a_line(path):
         text = "\n"  # after a line that was cut short
-    text += _line(getattr(cell, field.name) for field in fields(Cell))
+    text += _line(_in_file(getattr(cell, field.name)) for field in fields(Cell))
+    data = text.encode(errors="backslashreplace")
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:
-        os.write(file, text.encode())
+        return os.write(file, data) == len(data)
     finally:
         os.close(file)
 
@@ -135,17 +165,25 @@ def _line(values: Iterable[Any]) -> str:
     return text.getvalue()
 
 
-def _cell_of(line: str) -> Cell | None:
-    """Return the cell of a line, None for the header and for a line cut short."""
+def _in_file(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
+
+
+def _from_file(text: str) -> str:
+    return text[1:] if text.startswith("'") and FORMULA.match(text) else text
+
+
+def _cell_of(line: bytes) -> Cell | None:
+    """Return the cell of a line, None for the header and for what is no whole line of a cell."""
     kinds = get_type_hints(Cell)
-    texts = next(csv.reader([line]), [])
-    if not line.endswith("\n") or len(texts) != len(kinds):
-        return None
     try:
+        texts = next(csv.reader([line.decode()]), [])
+        if not line.endswith(b"\n") or len(texts) != len(kinds):
+            return None
         values: dict[str, Any] = {
-            name: kind(text) if kind in (int, float) else text
+            name: kind(text) if kind in (int, float) else _from_file(text)
             for (name, kind), text in zip(kinds.items(), texts, strict=True)
         }
-    except ValueError:
+    except (ValueError, csv.Error):
         return None
-    return Cell(**values)
+    return Cell(**values) if values["status"] in get_args(kinds["status"]) else None

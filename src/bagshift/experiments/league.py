@@ -293,7 +293,7 @@ def league_settings(
     TableError
         When there is no task of a name, or none has rows for such bags.
     """
-    there = list(tasks_in(data))
+    there = list(tasks_in(data).tasks)
     wanted = there if tasks is None else list(tasks)
     if unknown := [name for name in wanted if name not in there]:
         missing = "" if data else " (only those of scikit-learn without --data)"
