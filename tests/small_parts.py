@@ -13,7 +13,7 @@ from bagshift.experiments.paper import (
     synthetic_claims,
     synthetic_pictures,
 )
-from bagshift.experiments.paper.choosing import Outcome
+from bagshift.experiments.runs import Outcome
 
 COUPLINGS = (2.0**-6, 1.0, 2.0**11)
 

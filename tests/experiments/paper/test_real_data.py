@@ -17,6 +17,7 @@ from bagshift.experiments.paper.protocols import Protocol
 from bagshift.experiments.paper.real_claims import falls_along, is_best, is_not_good
 from bagshift.experiments.paper.real_data import FACES_TASKS, TEXT_TASKS
 from bagshift.experiments.paper.statistics import Results
+from bagshift.experiments.runs import Outcome
 from bagshift.experiments.tasks import TASKS
 from paper_cells import results
 from paper_data_files import write_faces, write_texts
@@ -45,8 +46,8 @@ def test_the_page_of_faces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "fresh rows, honest" in text
 
 
-def _coin(name: str) -> real_data.Outcome:
-    return real_data.Outcome(0.5, 0.5, f"method={name}")
+def _coin(name: str) -> Outcome:
+    return Outcome(0.5, 0.5, f"method={name}")
 
 
 def test_the_page_of_sensitivity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,30 +103,30 @@ def by_task(values: dict[str, dict[str, list[float]]]) -> Evidence:
 def test_the_best_is_held_against_the_next_best() -> None:
     evidence = by_task(
         {
-            "one": {"a": [0.90, 0.91], "b": [0.80, 0.81], "c": [0.70, 0.72]},
+            "one": {"a": [0.90, 0.91], "b": [0.80, 0.812], "c": [0.70, 0.72]},
             "two": {"a": [0.85, 0.86], "b": [0.84, 0.85], "c": [0.60, 0.62]},
         }
     )
     found = is_best(evidence, ["one", "two"], 2, "a", ["a", "b", "c"])
-    assert found.holds
-    assert "a − b (next best) +5.5" in found.numbers
-    assert not is_best(evidence, ["one"], 2, "b", ["a", "b", "c"]).holds
-    assert is_best(evidence, ["three"], 2, "a", ["a", "b"]).holds is None
+    assert found.state == "yes"
+    assert "a − b, the best of the others, +5.45" in found.numbers
+    assert is_best(evidence, ["one"], 2, "b", ["a", "b", "c"]).state != "yes"
+    assert is_best(evidence, ["three"], 2, "a", ["a", "b"]).state == "nothing"
 
 
 def test_a_method_in_the_worse_half() -> None:
     evidence = by_task({"one": {"SVM": [0.9, 0.8], "TSVM": [0.5, 0.6], "TGPLM": [0.95, 0.9]}})
     methods = ["SVM", "TSVM", "TGPLM"]
-    assert is_not_good(evidence, ["one"], 2, "TSVM", methods).holds
-    assert not is_not_good(evidence, ["one"], 2, "TGPLM", methods).holds
-    assert is_not_good(evidence, ["one"], 2, "TSVM", [*methods, "LWE"]).holds is None
+    assert is_not_good(evidence, ["one"], 2, "TSVM", methods).state == "yes"
+    assert is_not_good(evidence, ["one"], 2, "TGPLM", methods).state != "yes"
+    assert is_not_good(evidence, ["one"], 2, "TSVM", [*methods, "LWE"]).state == "nothing"
 
 
 def test_a_fall_along_tasks() -> None:
     evidence = by_task({"one": {"a": [0.9, 0.91]}, "two": {"a": [0.8, 0.8]}})
-    assert falls_along(evidence, ["one", "two"], 2, "a").holds
-    assert not falls_along(evidence, ["two", "one"], 2, "a").holds
-    assert falls_along(evidence, ["one", "two"], 2, "b").holds is None
+    assert falls_along(evidence, ["one", "two"], 2, "a").state == "yes"
+    assert falls_along(evidence, ["two", "one"], 2, "a").state != "yes"
+    assert falls_along(evidence, ["one", "two"], 2, "b").state == "nothing"
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no data in {DATA}")

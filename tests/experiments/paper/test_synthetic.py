@@ -4,21 +4,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from joblib import parallel_config
 
-from bagshift.experiments.cells import CIRCUMSTANCES, Cell, read_cells
+from bagshift.experiments.cells import CIRCUMSTANCES, Cell
 from bagshift.experiments.methods import METHODS
 from bagshift.experiments.paper import gaussians, synthetic
-from bagshift.experiments.paper.choosing import Outcome
 from bagshift.experiments.paper.gaussians import gaussian_draw, path_method, twin_method
 from bagshift.experiments.paper.parts import Request, reproduce
 from bagshift.experiments.paper.protocols import Protocol
-from bagshift.experiments.paper.runs import Job, run_jobs
+from bagshift.experiments.runs import Job, Outcome
 from small_parts import make_small
 
 QUICK = Protocol("paper", "oracle", "quick")
@@ -39,56 +36,8 @@ def test_points_are_the_same_for_every_bag_size() -> None:
     assert not np.array_equal(small.X_bagged, gaussian_draw("mild", 2, 5).X_bagged)
 
 
-def test_a_run_that_was_stopped_goes_on_to_the_same_cells(tmp_path: Path) -> None:
-    compute = partial(gaussians.chosen_outcome, QUICK)
-    jobs = [Job("gaussians-mild", 16, name, 0, compute) for name in ("SVM", "IC-SVM", "TGPLM")]
-    whole, broken = tmp_path / "whole.csv", tmp_path / "broken.csv"
-    expected = run_jobs(jobs, whole)
-    run_jobs(jobs[:2], broken)
-    with broken.open("a") as file:
-        file.write("gaussians-mild,random,16,TGP")
-    steps: list[int] = []
-    found = run_jobs(jobs, broken, advance=lambda: steps.append(1))
-    assert len(steps) == 3
-    assert {k: without_circumstances(c) for k, c in found.items()} == {
-        k: without_circumstances(c) for k, c in expected.items()
-    }
-    assert read_cells(broken) == found
-
-
-def no_luck(job: Job) -> Outcome:
-    raise ValueError("bad\nluck")
-
-
 def some_luck(job: Job) -> Outcome:
     return Outcome(0.5, 0.75, "")
-
-
-def test_a_cell_that_failed_says_why_and_is_tried_again(tmp_path: Path) -> None:
-    path = tmp_path / "cells.csv"
-    (cell,) = run_jobs([Job("task", 2, "method", 0, no_luck)], path).values()
-    assert (cell.status, cell.reason) == ("failed", "ValueError: bad luck")
-    assert np.isnan(cell.fresh)
-    (cell,) = run_jobs([Job("task", 2, "method", 0, some_luck)], path).values()
-    assert (cell.status, cell.fresh, cell.in_sample) == ("done", 0.5, 0.75)
-
-
-def test_known_cells_are_not_computed_again(tmp_path: Path) -> None:
-    path = tmp_path / "cells.csv"
-    run_jobs([Job("task", 2, "method", 0, some_luck)], path)
-    (cell,) = run_jobs([Job("task", 2, "method", 0, no_luck)], path).values()
-    assert cell.status == "done"
-
-
-def test_two_at_a_time_find_the_same(tmp_path: Path) -> None:
-    compute = partial(gaussians.chosen_outcome, QUICK)
-    jobs = [Job("gaussians-strong", 16, name, 1, compute) for name in ("SVM", "IC-SVM")]
-    one = run_jobs(jobs, tmp_path / "one.csv")
-    with parallel_config(backend="threading"):
-        two = run_jobs(jobs, tmp_path / "two.csv", n_jobs=2)
-    assert {k: without_circumstances(c) for k, c in one.items()} == {
-        k: without_circumstances(c) for k, c in two.items()
-    }
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -96,7 +45,7 @@ def test_limits_of_the_coupling() -> None:
     """The pooled machine at a large coupling, the machine of the target at a small one."""
 
     def agreement(coupling: float, twin: str) -> float:
-        job = Job("gaussians-strong", 8, twin_method(coupling, twin, 2.0), 0, some_luck)
+        job = Job("gaussians-strong", "random", 8, twin_method(coupling, twin, 2.0), 0, some_luck)
         return gaussians.twin_outcome(job).fresh
 
     assert agreement(2.0**20, "pooled machine") > 0.999
@@ -105,7 +54,7 @@ def test_limits_of_the_coupling() -> None:
 
 
 def test_the_honest_protocol_is_that_of_the_league() -> None:
-    job = Job("gaussians-mild", 16, "IC-SVM", 0, some_luck)
+    job = Job("gaussians-mild", "random", 16, "IC-SVM", 0, some_luck)
     found = gaussians.chosen_outcome(Protocol("honest"), job)
     draw = gaussian_draw("mild", 16, 0)
     model, setting = METHODS["InverseCalibrationSVM"].fit(draw)
@@ -115,7 +64,7 @@ def test_the_honest_protocol_is_that_of_the_league() -> None:
 
 
 def test_the_path_keeps_all_but_the_coupling() -> None:
-    job = Job("gaussians-mild", 8, path_method(0.25), 0, some_luck)
+    job = Job("gaussians-mild", "random", 8, path_method(0.25), 0, some_luck)
     chosen = gaussians.path_outcome(job).chosen
     assert "coupling=0.25" in chosen
     assert "C_source=2.0 C_target=1.0" in chosen

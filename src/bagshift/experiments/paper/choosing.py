@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """SVM, IC-SVM, TGPLM and the ceiling with parameters chosen as the paper may have chosen them.
 
-Bags are held out whole, in ten folds or as many as there are bags; source rows in ten folds with
-both classes in each. All parameters are chosen within one draw, then the machine is fitted on all
-of its rows.
+Its words are "classification accuracy of 10-fold cross-validation on the training set". Bags are
+held out whole, in ten folds or as many as there are bags; source rows in ten folds with both
+classes in each. All parameters are chosen within one draw, then the machine is fitted on all of
+its rows.
 
-* SVM, source: accuracy on held-out source rows. Oracle: accuracy on the target rows, none of which
-  it is trained on.
-* IC-SVM, source: it has no source, so the share error of held-out bags stands in (no label).
+* SVM is trained on the source, and chosen by accuracy on held-out source rows in either reading.
+* IC-SVM is trained on bags. Oracle: accuracy on the rows of held-out bags, by their hidden labels.
+  Source: it has none, so the share error of held-out bags stands in (no label).
+* TGPLM is trained on both. Oracle: as IC-SVM. Source: accuracy of its source machine on held-out
+  source rows.
 * The ceiling is given the true labels, and chosen by them in folds, under either reading.
 """
 
@@ -15,7 +18,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -40,6 +42,7 @@ from bagshift.experiments.paper.protocols import (
     settings_of,
     written,
 )
+from bagshift.experiments.runs import Outcome
 from bagshift.model_selection import BagKFold, path_search
 from bagshift.model_selection._labelled_folds import LabelledFold, count_right
 from bagshift.model_selection.path_search import _machines
@@ -51,23 +54,6 @@ MACHINES: dict[str, type[CoupledMachine]] = {
     TGPLM_NAME: TGPLM,
     CEILING: TrueLabelSVM,
 }
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a method reached on a draw.
-
-    Attributes
-    ----------
-    fresh, in_sample : float
-        Accuracy on rows of no bag, and on the bagged rows.
-    chosen : str
-        The parameters, and what else is to be known of the choice, as a cell holds it.
-    """
-
-    fresh: float
-    in_sample: float
-    chosen: str
 
 
 def outcome_of(name: str, draw: Draw, selection: PaperSelection, grid: GridName) -> Outcome:
@@ -212,8 +198,6 @@ def right_in_folds(
     """
     truth = draw.y_source if domain == "source" else draw.y_bagged
     folds = _folds(draw, domain)
-    if isinstance(machine, SourceSVM) and domain == "target":
-        folds = [_everything(draw)]  # it is trained on none of these rows
     machines = _machines(machine, list(settings))
     right: NDArray[np.int64] = count_right(machines, _training(machine, draw), folds, truth)
     return np.asarray(right.sum(axis=1))
@@ -225,6 +209,8 @@ def _by_labels(
     """Return the most regular of the settings that get most held-out rows right."""
     if isinstance(machine, TrueLabelSVM):
         selection = "oracle"
+    elif isinstance(machine, SourceSVM):
+        selection = "source"
     domain: Literal["source", "target"] = "source" if selection == "source" else "target"
     right = right_in_folds(machine, settings, draw, domain)
     tied = [settings[i] for i in np.flatnonzero(right == right.max())]

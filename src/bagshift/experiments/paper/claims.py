@@ -3,87 +3,25 @@
 
 Each claim is looked at twice: on the bagged rows with the paper's choice of parameters, as the
 paper does, and on fresh rows, by the honest protocol where its cells are at hand. Differences are
-paired over draws, and a difference counts when its 95 % interval does not hold zero.
+paired over draws.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bagshift.experiments.paper.statistics import Interval, Results, Where, interval
+from bagshift.experiments.paper.verdicts import NOTHING, Finding
 
-Verdict = Literal[
-    "reproduced",
-    "not reproduced",
-    "only under its protocol",
-    "only on fresh rows",
-    "not run",
-    "holds",
-    "does not hold",
-    "holds in-sample only",
-]
 # What "about equal" may mean, in accuracy.
 ABOUT_EQUAL = 0.02
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Whether a claim holds on some rows, with the numbers.
-
-    Attributes
-    ----------
-    holds : bool or None
-        None where there is nothing to judge by.
-    numbers : str
-        In points of accuracy.
-    """
-
-    holds: bool | None
-    numbers: str
-
-
-@dataclass(frozen=True)
-class Claim:
-    """An observation of the paper and what was found.
-
-    Attributes
-    ----------
-    statement : str
-        What the paper says.
-    data : str
-        On which data it was looked at.
-    in_sample : Finding
-        By the paper's protocol, on the bagged rows.
-    fresh : Finding
-        On fresh rows.
-    is_ours : bool
-        Whether the paper does not say so, and it is told beside its claims.
-    """
-
-    statement: str
-    data: str
-    in_sample: Finding
-    fresh: Finding
-    is_ours: bool = field(default=False, kw_only=True)
-
-    @property
-    def verdict(self) -> Verdict:
-        """The two findings in a phrase."""
-        match self.in_sample.holds, self.fresh.holds:
-            case None, _:
-                return "not run"
-            case True, True:
-                return "holds" if self.is_ours else "reproduced"
-            case True, _:
-                return "holds in-sample only" if self.is_ours else "only under its protocol"
-            case False, True:
-                return "only on fresh rows"
-        return "does not hold" if self.is_ours else "not reproduced"
+# What share of the labels is "the same hyperplane", and "almost only" the target's.
+THE_SAME, ALMOST = 0.99, 0.95
 
 
 @dataclass(frozen=True)
@@ -138,6 +76,28 @@ class Evidence:
         return self.results.over_sizes(self.where, task, sizes, method)
 
 
+@dataclass(frozen=True)
+class Along:
+    """A method along one of its parameters.
+
+    Attributes
+    ----------
+    task : str
+        Of the cells.
+    bag_size : int
+        Of the cells.
+    methods : sequence of str
+        Methods of the cells, in the order of the parameter.
+    names : sequence of str
+        How its values are written.
+    """
+
+    task: str
+    bag_size: int
+    methods: Sequence[str]
+    names: Sequence[str]
+
+
 def is_better(
     evidence: Evidence, task: str, sizes: Sequence[int], better: str, worse: str
 ) -> Finding:
@@ -160,7 +120,7 @@ def is_better(
     """
     gap = evidence.over_sizes(task, sizes, better) - evidence.over_sizes(task, sizes, worse)
     found = interval(gap.mean(axis=1))
-    return _finding(found, found.is_above_zero, f"{better} − {worse} {found}")
+    return signed(found, f"{better} − {worse} {found}")
 
 
 def is_about_equal(evidence: Evidence, task: str, size: int, first: str, second: str) -> Finding:
@@ -182,8 +142,13 @@ def is_about_equal(evidence: Evidence, task: str, size: int, first: str, second:
     Finding
     """
     found = interval(evidence.of(task, size, first) - evidence.of(task, size, second))
-    is_equal = found.low > -ABOUT_EQUAL and found.high < ABOUT_EQUAL
-    return _finding(found, is_equal, f"{first} − {second} at K = {size}: {found}")
+    numbers = f"{first} − {second} at K = {size}: {found}"
+    if np.isnan(found.mean):
+        return NOTHING
+    if found.low > -ABOUT_EQUAL and found.high < ABOUT_EQUAL:
+        return Finding("yes", numbers)
+    is_apart = found.low > ABOUT_EQUAL or found.high < -ABOUT_EQUAL
+    return Finding("no" if is_apart else "open", numbers)
 
 
 def gap_grows(
@@ -209,7 +174,7 @@ def gap_grows(
     gap = evidence.over_sizes(task, sizes, better) - evidence.over_sizes(task, sizes, worse)
     slope = interval(slopes(gap))
     gaps = ", ".join(f"{100 * value:+.1f}" for value in gap.mean(axis=0))
-    return _finding(slope, slope.is_above_zero, f"gaps {gaps}; per doubling of K {slope}")
+    return signed(slope, f"gaps {gaps}; per doubling of K {slope}")
 
 
 def falls_with_size(evidence: Evidence, task: str, sizes: Sequence[int], method: str) -> Finding:
@@ -233,45 +198,51 @@ def falls_with_size(evidence: Evidence, task: str, sizes: Sequence[int], method:
     values = evidence.over_sizes(task, sizes, method)
     slope = interval(slopes(values))
     means = ", ".join(f"{100 * value:.1f}" for value in values.mean(axis=0))
-    return _finding(slope, slope.is_below_zero, f"{means}; per doubling of K {slope}")
+    return signed(slope, f"{means}; per doubling of K {slope}", claimed=-1)
 
 
-def rises_then_falls(
-    evidence: Evidence, task: str, bag_size: int, methods: Sequence[str], names: Sequence[str]
-) -> Finding:
-    """Judge whether accuracy rises slowly along a parameter and then falls sharply.
+def rises(evidence: Evidence, path: Along) -> Finding:
+    """Judge whether accuracy rises from the least value of a parameter to the best.
 
-    The top that a draw is compared with is that of the other draws, so that choosing it does not
+    The best that a draw is compared with is that of the other draws, so that choosing it does not
     favour the claim.
 
     Parameters
     ----------
     evidence : Evidence
         The cells.
-    task : str
-        Of the cells.
-    bag_size : int
-        Of the cells.
-    methods : sequence of str
-        Methods in the order of the parameter.
-    names : sequence of str
-        How its values are written.
+    path : Along
+        Along which parameter.
 
     Returns
     -------
     Finding
     """
-    curves = np.column_stack([evidence.of(task, bag_size, method) for method in methods])
-    mean = curves.mean(axis=0)
-    at_top = np.array([curve[_top_of_others(curves, i)] for i, curve in enumerate(curves)])
-    rise, fall = interval(at_top - curves[:, 0]), interval(at_top - curves[:, -1])
-    steps = np.diff(mean)
-    is_sharper = bool(-steps.min() > steps.max())
-    numbers = (
-        f"top at {names[int(mean.argmax())]}; rise {rise}, fall {fall}; "
-        f"steepest step up {100 * max(steps.max(), 0):.1f}, down {100 * max(-steps.min(), 0):.1f}"
-    )
-    return _finding(rise, rise.is_above_zero and fall.is_above_zero and is_sharper, numbers)
+    curves, at_top = _curves(evidence, path)
+    rise = interval(at_top - curves[:, 0])
+    return signed(rise, f"top at {_top_name(curves, path)}; rise {rise}")
+
+
+def falls_sharply(evidence: Evidence, path: Along) -> Finding:
+    """Judge whether accuracy falls after its top, by more than it rose before.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        The cells.
+    path : Along
+        Along which parameter.
+
+    Returns
+    -------
+    Finding
+        The top is chosen as in :func:`rises`.
+    """
+    curves, at_top = _curves(evidence, path)
+    rise, fall = at_top - curves[:, 0], at_top - curves[:, -1]
+    found, more = interval(fall), interval(fall - rise)
+    judged = found if found.low < more.low else more
+    return signed(judged, f"fall {found}, more than the rise by {more}")
 
 
 def agree(
@@ -309,8 +280,9 @@ def agree(
     }
     numbers = ", ".join(f"{name}: {100 * value:.1f} %" for name, value in means.items())
     claimed = [means[name] for name in comparisons]
-    holds = None if np.isnan(claimed).any() else min(claimed) >= at_least
-    return Finding(holds, f"same label as {numbers}")
+    if np.isnan(claimed).any():
+        return NOTHING
+    return Finding("yes" if min(claimed) >= at_least else "no", f"same label as {numbers}")
 
 
 def slopes(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -330,10 +302,49 @@ def slopes(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return slope
 
 
+def _curves(evidence: Evidence, path: Along) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return accuracies by draw along a path, and that of each draw where the others are best."""
+    columns = [evidence.of(path.task, path.bag_size, method) for method in path.methods]
+    curves = np.column_stack(columns)
+    at_top = [curve[_top_of_others(curves, i)] for i, curve in enumerate(curves)]
+    return curves, np.array(at_top)
+
+
 def _top_of_others(curves: NDArray[np.float64], i: int) -> int:
     others = np.delete(curves, i, axis=0) if len(curves) > 1 else curves
     return int(np.argmax(others.mean(axis=0)))
 
 
-def _finding(found: Interval, holds: bool, numbers: str) -> Finding:
-    return Finding(None, "") if np.isnan(found.mean) else Finding(holds, numbers)
+def _top_name(curves: NDArray[np.float64], path: Along) -> str:
+    return path.names[int(curves.mean(axis=0).argmax())]
+
+
+def signed(found: Interval, numbers: str, claimed: Literal[1, -1] = 1) -> Finding:
+    """Judge by the sign of a difference.
+
+    Parameters
+    ----------
+    found : Interval
+        Of the difference.
+    numbers : str
+        What to show.
+    claimed : {1, -1}
+        The sign that is claimed.
+
+    Returns
+    -------
+    Finding
+        Open when the interval holds zero or has no width.
+    """
+    if np.isnan(found.mean):
+        return NOTHING
+    if not (found.is_above_zero or found.is_below_zero):
+        return Finding("open", numbers)
+    return Finding("yes" if found.is_above_zero == (claimed == 1) else "no", numbers)
+
+
+# The paper's one sentence, in the two halves that can be true apart.
+ABOUT_COUPLING = {
+    "accuracy rises (slowly) with a small coupling": rises,
+    "accuracy falls sharply with a large coupling": falls_sharply,
+}

@@ -6,11 +6,9 @@ every third kernel width and every third cost, LMPROJ with weights 1 and 100 of 
 with 2, 5 and 10 clusters. TSVM and TrSVM have one cost for both domains. TrSVM is a reconstruction
 from a published abstract, and meant for a few labelled target rows, which it is not given here.
 
-* Oracle: accuracy on the bagged rows by their hidden labels, of machines that saw these rows
-  without label, as they do when they are used.
-* Source: accuracy on source rows held out in ten folds.
-
-Of equals the most regular one is taken, of equal LWE the one with the fewest clusters.
+Their labelled training set is the source, so they are chosen by accuracy on source rows held out
+in ten folds, under either reading of the paper's words. Of equals the most regular one is taken,
+of equal LWE the one with the fewest clusters.
 """
 
 from __future__ import annotations
@@ -26,15 +24,14 @@ from sklearn.base import clone
 
 from bagshift.estimators import LMPROJ, LWE, TSVM, TrSVM
 from bagshift.experiments.draws import Draw
-from bagshift.experiments.paper.choosing import Outcome, scored, source_folds
+from bagshift.experiments.paper.choosing import scored, source_folds
 from bagshift.experiments.paper.protocols import (
     GridName,
-    PaperSelection,
     Setting,
-    accuracy,
     most_regular,
     paper_grid,
 )
+from bagshift.experiments.runs import Outcome
 
 _STEP = 3
 _QUICK_STEP = 3
@@ -98,7 +95,7 @@ def rival_settings(name: str, draw: Draw, grid: GridName) -> list[Setting]:
     ]
 
 
-def rival_outcome(name: str, draw: Draw, selection: PaperSelection, grid: GridName) -> Outcome:
+def rival_outcome(name: str, draw: Draw, grid: GridName) -> Outcome:
     """Choose the parameters of a method on a draw, fit it and score it.
 
     Parameters
@@ -107,10 +104,8 @@ def rival_outcome(name: str, draw: Draw, selection: PaperSelection, grid: GridNa
         One of `RIVALS`.
     draw : Draw
         The draw.
-    selection : {"source", "oracle"}
-        How parameters are chosen; see the module.
     grid : {"paper", "quick"}
-        Out of which.
+        Out of which its parameters are chosen.
 
     Returns
     -------
@@ -120,8 +115,7 @@ def rival_outcome(name: str, draw: Draw, selection: PaperSelection, grid: GridNa
     settings = rival_settings(name, draw, grid)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        score = _score_by_source if selection == "source" else _score_by_oracle
-        scores = np.array([score(machine, setting, draw) for setting in settings])
+        scores = np.array([_score(machine, setting, draw) for setting in settings])
         tied = [settings[i] for i in np.flatnonzero(scores == scores.max())]
         setting = tied[most_regular(tied)]
         model = _fitted(machine, setting, draw, draw.source)
@@ -129,12 +123,7 @@ def rival_outcome(name: str, draw: Draw, selection: PaperSelection, grid: GridNa
         return scored(model, draw, {**setting, **remarks})
 
 
-def _score_by_oracle(machine: Any, setting: Setting, draw: Draw) -> float:
-    model = _fitted(machine, setting, draw, draw.source)
-    return accuracy(draw.y_bagged, model.predict(draw.X_bagged))
-
-
-def _score_by_source(machine: Any, setting: Setting, draw: Draw) -> float:
+def _score(machine: Any, setting: Setting, draw: Draw) -> float:
     right = 0
     for train, test in source_folds(draw):
         history = draw.X_source[train], draw.y_source[train]
@@ -144,4 +133,5 @@ def _score_by_source(machine: Any, setting: Setting, draw: Draw) -> float:
 
 
 def _fitted(machine: Any, setting: Setting, draw: Draw, source: tuple[Any, Any]) -> Any:
-    return clone(machine).set_params(**setting).fit(draw.X_bagged, draw.bags, source=source)
+    # No bags: TrSVM would take those of one class as labels.
+    return clone(machine).set_params(**setting).fit(draw.X_bagged, None, source=source)

@@ -18,7 +18,6 @@ from bagshift.experiments.paper.choosing import (
     IC_SVM,
     SVM,
     TGPLM_NAME,
-    Outcome,
     fitted,
     fixed_outcome,
     honest_outcome,
@@ -30,7 +29,7 @@ from bagshift.experiments.paper.protocols import (
     read_setting,
     unit_gamma,
 )
-from bagshift.experiments.paper.runs import Job
+from bagshift.experiments.runs import Job, Outcome
 
 Assumption = Literal["mild", "strong"]
 ASSUMPTIONS: tuple[Assumption, ...] = get_args(Assumption)

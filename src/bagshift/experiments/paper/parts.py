@@ -7,13 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bagshift.exceptions import TableError
 from bagshift.experiments.pages import Page, write_page
 from bagshift.experiments.paper.protocols import Protocol
-from bagshift.experiments.paper.runs import Job, run_jobs
 from bagshift.experiments.paper.statistics import Results
-
-Progress = Callable[[int, int], None]
+from bagshift.experiments.runs import Job, Progress, make_folder, run_jobs
 
 
 @dataclass(frozen=True)
@@ -145,22 +142,18 @@ def reproduce(part: Part, request: Request, progress: Progress | None = None) ->
         When the output folder cannot be made or a data file is missing.
     """
     jobs = part.jobs(request, request.n_draws or part.draws)
-    _make_folder(request.output)
+    make_folder(request.output)
     total, done = sum(len(of_file) for of_file in jobs.values()), 0
-
-    def advance() -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(done, total)
-
-    if progress is not None:
-        progress(0, total)
     results = {}
     for name, of_file in jobs.items():
-        path = request.output / f"{name}.csv"
-        cells = run_jobs(of_file, path, n_jobs=request.n_jobs, advance=advance)
-        results[name] = Results(cells)
+        cells = run_jobs(
+            of_file,
+            request.output / f"{name}.csv",
+            n_jobs=request.n_jobs,
+            progress=_shifted(progress, done, total),
+        )
+        results[name] = Results({cell.key: cell for cell in cells})
+        done += len(of_file)
     files = write_page(part.page(request, results), request.output)
     return Reproduced(
         summaries=part.summary(request, results),
@@ -188,9 +181,8 @@ def chosen_file(part: str, protocol: Protocol) -> str:
     return f"{part}-{protocol.file_part}"
 
 
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = error.strerror or error
-        raise TableError(f"The folder {folder} cannot be made: {reason}.") from error
+def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
+    """Return what tells the progress of one file as that of all."""
+    if progress is None:
+        return None
+    return lambda done, of_file: progress(before + done, total)

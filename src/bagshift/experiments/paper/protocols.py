@@ -81,6 +81,39 @@ class Protocol:
         return f"the paper's protocol, {how}{quick}"
 
 
+def how_chosen(protocol: Protocol) -> list[str]:
+    """Return how parameters are chosen, in words for a page.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        The rules.
+
+    Returns
+    -------
+    list of str
+    """
+    if protocol.name == "honest":
+        return [
+            "Parameters are chosen out of the league's grids, without a target label: by the "
+            "share error of held-out bags, for the SVM by accuracy on held-out source rows."
+        ]
+    tried = "all 84,474 settings of TGPLM and 247 of SVM and IC-SVM"
+    if protocol.grid == "quick":
+        tried = "a few settings, to try things out, and not the paper's 84,474 and 247"
+    by = {
+        "oracle": "TGPLM and IC-SVM are chosen by accuracy on held-out rows of the target, by "
+        "labels that no user has",
+        "source": "TGPLM is chosen by accuracy of its source machine on held-out source rows, "
+        "IC-SVM, which has no source, by the share error of held-out bags",
+    }[protocol.selection]
+    return [
+        f"Tried are {tried}. Methods whose labelled rows are those of the source are chosen by "
+        f"accuracy on source rows held out, in either reading of the paper. {by}. The ceiling is "
+        "given the true labels, and chosen by them in folds."
+    ]
+
+
 def paper_grid(draw: Draw, name: GridName) -> dict[str, list[float]]:
     """Return the paper's values of gamma, C_source, C_target and coupling.
 

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.stats import rankdata
 
 from bagshift.experiments.paper.choosing import IC_SVM, SVM, TGPLM_NAME
-from bagshift.experiments.paper.claims import Claim, Evidence, Finding, is_better, slopes
+from bagshift.experiments.paper.claims import Evidence, is_better, signed, slopes
 from bagshift.experiments.paper.statistics import interval
+from bagshift.experiments.paper.verdicts import NOTHING, Claim, Finding
 
 TSVM_NAME = "TSVM"
+LARGEST_STEP_UP = 0.01
 
 Judge = Callable[[Evidence], Finding]
 
@@ -148,14 +151,11 @@ def is_best(
 
     others = {name: over_tasks(name) for name in methods if name != best}
     means = {name: interval(values).mean for name, values in others.items()}
-    known = {name: mean for name, mean in means.items() if not np.isnan(mean)}
-    if not known:
-        return Finding(None, "")
-    rival = max(known, key=lambda name: known[name])
+    if any(np.isnan(mean) for mean in means.values()):
+        return NOTHING  # without a result of each, none is the best of all
+    rival = max(means, key=lambda name: means[name])
     found = interval(over_tasks(best) - others[rival])
-    if np.isnan(found.mean):
-        return Finding(None, "")
-    return Finding(found.is_above_zero, f"{best} − {rival} (next best) {found}")
+    return signed(found, f"{best} − {rival}, the best of the others, {found}")
 
 
 def is_not_good(
@@ -184,7 +184,7 @@ def is_not_good(
         [[interval(evidence.of(task, bag_size, name)).mean for name in methods] for task in tasks]
     )
     if np.isnan(means).any():
-        return Finding(None, "")
+        return NOTHING
     ranks = rankdata(-means, axis=1).mean(axis=0)
     rank = float(ranks[list(methods).index(method)])
     gaps = [
@@ -193,13 +193,15 @@ def is_not_good(
     gap = interval(np.mean(gaps, axis=0))
     holds = rank > (len(methods) + 1) / 2
     return Finding(
-        holds,
+        "yes" if holds else "no",
         f"mean rank {rank:.1f} of {len(methods)} over {len(tasks)} sets; {method} − SVM {gap}",
     )
 
 
 def falls_along(evidence: Evidence, tasks: Sequence[str], bag_size: int, method: str) -> Finding:
     """Judge whether the accuracy of a method falls from task to task.
+
+    Its slope is to be below zero, and no step of the means up by more than a point.
 
     Parameters
     ----------
@@ -218,7 +220,8 @@ def falls_along(evidence: Evidence, tasks: Sequence[str], bag_size: int, method:
     """
     values = np.column_stack([evidence.of(task, bag_size, method) for task in tasks])
     slope = interval(slopes(values))
-    if np.isnan(slope.mean):
-        return Finding(None, "")
-    means = ", ".join(f"{100 * value:.1f}" for value in values.mean(axis=0))
-    return Finding(slope.is_below_zero, f"{means}; per step {slope}")
+    means = values.mean(axis=0)
+    written = ", ".join(f"{100 * value:.1f}" for value in means)
+    found = signed(slope, f"{written}; per step {slope}", claimed=-1)
+    has_risen = found.state == "yes" and np.diff(means).max() > LARGEST_STEP_UP
+    return replace(found, state="open") if has_risen else found

@@ -15,15 +15,16 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from bagshift.experiments.pages import Page, PagePicture, PageSection, PageTable
-from bagshift.experiments.paper.choosing import Outcome, fixed_outcome
-from bagshift.experiments.paper.claims import Claim, Evidence, falls_with_size, rises_then_falls
+from bagshift.experiments.paper.choosing import fixed_outcome
+from bagshift.experiments.paper.claims import ABOUT_COUPLING, Along, Evidence, falls_with_size
 from bagshift.experiments.paper.parts import Part, Request, Summary
 from bagshift.experiments.paper.protocols import Setting, read_setting, unit_gamma, written
 from bagshift.experiments.paper.real_data import folder_with, task_draw
-from bagshift.experiments.paper.runs import Job
 from bagshift.experiments.paper.statistics import Results, Where, interval
 from bagshift.experiments.paper.synthetic import claim_row
+from bagshift.experiments.paper.verdicts import RULES, Claim
 from bagshift.experiments.provenance import provenance
+from bagshift.experiments.runs import Job, Outcome
 from bagshift.plotting.sensitivity import plot_sensitivity
 
 NAME = "sensitivity"
@@ -157,7 +158,7 @@ def _jobs(request: Request, n_draws: int) -> dict[str, list[Job]]:
         for line in LINES:
             for value in line.values:
                 size = line.point(value)[0]
-                job = Job(line.task, size, line.method(value), draw, compute)
+                job = Job(line.task, "random", size, line.method(value), draw, compute)
                 jobs[job.key] = job
     return {NAME: list(jobs.values())}
 
@@ -231,15 +232,18 @@ def _table(found: Results, line: Line) -> PageTable:
 
 def _claims(found: Results) -> PageSection:
     coupling = next(line for line in LINES if line.name == "coupling")
-    methods = [coupling.method(value) for value in COUPLINGS]
-    names = [f"λ = {value:g}" for value in COUPLINGS]
+    path = Along(
+        TASK,
+        BAG_SIZE,
+        [coupling.method(value) for value in COUPLINGS],
+        [f"λ = {value:g}" for value in COUPLINGS],
+    )
     usual = next(line for line in LINES if line.name == "bag-size").method(BAG_SIZE)
     evidence = [Evidence(found, where) for where in ROWS]
     claims = [
-        Claim(
-            "accuracy rises slowly with the coupling, then falls sharply",
-            TASK,
-            *(rises_then_falls(each, TASK, BAG_SIZE, methods, names) for each in evidence),
+        *(
+            Claim(statement, TASK, *(judge(each, path) for each in evidence))
+            for statement, judge in ABOUT_COUPLING.items()
         ),
         Claim(
             "accuracy of TGPLM falls as K grows",
@@ -254,7 +258,7 @@ def _claims(found: Results) -> PageSection:
         header=["claim", "data", "in-sample", "fresh rows", "verdict"],
         rows=[claim_row(claim) for claim in claims],
     )
-    return PageSection(title="What the paper observed", tables=[table])
+    return PageSection(title="What the paper observed", paragraphs=RULES, tables=[table])
 
 
 def _summary(request: Request, results: Mapping[str, Results]) -> list[Summary]:

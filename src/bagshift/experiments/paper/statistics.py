@@ -36,8 +36,8 @@ class Interval:
         """Write it in points of accuracy."""
         mean, low, high = (100 * value for value in (self.mean, self.low, self.high))
         if not np.isfinite(low):
-            return f"{mean:+.1f}"
-        return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
+            return f"{mean:+.2f}"
+        return f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]"
 
     @property
     def estimate(self) -> Estimate:
@@ -50,13 +50,13 @@ class Interval:
 
     @property
     def is_above_zero(self) -> bool:
-        """Whether all of it is."""
-        return self.low > 0
+        """Whether all of it is; not when it has no width, as equal draws say nothing of others."""
+        return self.high > self.low > 0
 
     @property
     def is_below_zero(self) -> bool:
-        """Whether all of it is."""
-        return self.high < 0
+        """Whether all of it is; not when it has no width."""
+        return self.low < self.high < 0
 
 
 def interval(values: ArrayLike) -> Interval:
