@@ -137,6 +137,31 @@ def test_too_few_rows_are_refused(clouds: LabelledDomains) -> None:
         make_draw(clouds, "table", 90, 0)
 
 
+@pytest.mark.parametrize("bags", BAG_KINDS)
+def test_no_features_are_made_for_too_few_rows(
+    clouds: LabelledDomains, bags: BagKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def features(*args: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("bagshift.experiments.draws._features", features)
+    for n_rows in (0, 1, 12):
+        few = replace(
+            clouds,
+            X_target=clouds.X_target[:n_rows],
+            y_target=clouds.y_target[:n_rows],
+            groups=np.arange(n_rows),
+        )
+        with pytest.raises(BagError, match=r"too few|Fewer than two natural groups"):
+            make_draw(few, "table", 8, 0, bags)
+
+
+@pytest.mark.parametrize("bag_size", [0, -3, 2.5, True])
+def test_bag_sizes_are_whole_numbers(clouds: LabelledDomains, bag_size: int) -> None:
+    with pytest.raises(ValueError, match="bag_size must be a whole number"):
+        make_draw(clouds, "table", bag_size, 0)
+
+
 def test_rows_without_groups_have_no_natural_bags(clouds: LabelledDomains) -> None:
     with pytest.raises(BagError, match="no natural groups"):
         make_draw(replace(clouds, groups=None), "table", 8, 0, "natural")

@@ -106,3 +106,11 @@ def test_widths_are_those_of_both_domains(draw: Draw) -> None:
     np.testing.assert_allclose(
         rbf_widths(draw), np.array([0.25, 1, 4]) / (3 * rows.var()), rtol=1e-12
     )
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_one_class_is_refused_in_a_sentence(kernel: str) -> None:
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    with pytest.raises(ValueError, match="number of classes has to be greater than one") as told:
+        supervised_svm(kernel, X, np.ones(40, dtype=np.int8), 0)
+    assert len(str(told.value)) < 200

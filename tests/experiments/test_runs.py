@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs keep every cell, go on where they stopped, and lose none to an error."""
 
+import os
+import signal
 import warnings
 from collections.abc import Callable
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -121,3 +124,31 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(TableError, match="cannot be made"):
         make_folder(tmp_path / "file" / "league")
+
+
+def killed_at_the_last(job: Job) -> Outcome:
+    if job.draw == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return outcome(job)
+
+
+def test_a_killed_process_is_told_and_the_rest_kept(tmp_path: Path) -> None:
+    file = tmp_path / "cells.csv"
+    jobs = [Job("toy", "random", 8, "ours", draw, killed_at_the_last) for draw in range(6)]
+    run_jobs(jobs[:3], file)
+    with pytest.raises(BrokenProcessPool, match=r"A process was killed.* of 6 cells are kept"):
+        run_jobs(jobs, file, n_jobs=2)
+    assert len(read_cells(file)) >= 3
+    assert len(run_jobs(jobs[:5], file, n_jobs=2)) == 5
+
+
+def test_reasons_are_one_line_of_some_length() -> None:
+    cell = compute_cell(Job("toy", "random", 8, "broken", 0, refuse(ValueError("x\n" * 900))))
+    assert len(cell.reason) == 300
+    assert cell.reason.startswith("ValueError: x x")
+    assert cell.reason.endswith("...")
+
+
+def test_a_file_of_cells_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=r"cells\.csv cannot be written"):
+        run_jobs([Job("toy", "random", 8, "ours", 0, outcome)], tmp_path / "none" / "cells.csv")

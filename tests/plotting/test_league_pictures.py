@@ -10,6 +10,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from bagshift.plotting import (
     plot_accuracy_ranges,
@@ -131,3 +132,17 @@ def test_ranges_of_nothing(ax: Axes) -> None:
 def test_too_many_to_highlight(ax: Axes) -> None:
     with pytest.raises(ValueError, match="highlight names 4"):
         plot_accuracy_ranges({}, ax, floor="low", ceiling="high", highlight="abcd")
+
+
+@pytest.mark.parametrize("name", ["$x$", "$a^{$", "a $ b", r"\$1", "$\\nothing$"])
+def test_a_dollar_in_a_name_is_a_dollar(ax: Axes, name: str) -> None:
+    other = f"{name} too"
+    plot_critical_differences({name: 1.2, other: 2.0}, [], ax)
+    ranges = {name: {name: (0.5, 0.4, 0.6), "a": (0.7, 0.6, 0.8), other: (0.9, NAN, NAN)}}
+    axes = ax.figure.subplots(2)
+    plot_accuracy_ranges(ranges, axes[0], floor=name, ceiling=other, highlight=["a"])
+    plot_gap_closed([[0.5]], [name], [name], axes[1])
+    ax.figure.canvas.draw()
+    drawn = [text for text in ax.figure.findobj(Text) if name in text.get_text()]
+    assert len(drawn) >= 7
+    assert not any(text.get_parse_math() for text in drawn)

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import functools
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ OPTIONS = (
     ("noise=Rounding(digits=) with", "--noise rounding:digits= with"),
     ("the law in noise=", "the law of --noise"),
     ("sizes=", "sizes with --size-column"),
+    ("n_jobs=", "--jobs"),
 )
 # Warnings whose advice is for Python only, in words for the command line.
 OWN_WORDS = {
@@ -91,9 +93,30 @@ def say_error(sentence: str) -> None:
     Parameters
     ----------
     sentence : str
-        What to say.
+        What to say; control characters of names in it are written out.
     """
-    typer.echo(sentence, err=True)
+    from bagshift.cli._screen import printable
+
+    typer.echo(printable(sentence), err=True)
+
+
+@contextmanager
+def ended_like_interrupted() -> Iterator[None]:
+    """Take the signal to end (SIGTERM) for an interrupt, within the block.
+
+    Yields
+    ------
+    None
+    """
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def in_options(text: str) -> str:
@@ -118,10 +141,13 @@ def _is_typers(error: Exception) -> bool:
 
 
 def _sentence(error: Exception) -> str:
+    from concurrent.futures.process import BrokenProcessPool
+
     from bagshift.cli import INSTALL_LINE
     from bagshift.exceptions import BagError, KernelMemoryError, ModelFileError, TableError
 
-    if isinstance(error, BagError | TableError | ModelFileError | KernelMemoryError):
+    in_own_words = BagError | TableError | ModelFileError | KernelMemoryError | BrokenProcessPool
+    if isinstance(error, in_own_words):
         return f"Error: {in_options(str(error))}"
     if isinstance(error, ModuleNotFoundError):
         return INSTALL_LINE

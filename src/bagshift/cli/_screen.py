@@ -54,7 +54,7 @@ class Screen:
         grid.add_column(width=min(width, WIDEST_FACT), no_wrap=True)
         grid.add_column(overflow="fold")
         for name, value in facts:
-            grid.add_row(Text(f"  {name}"), Text(printable(value)))
+            grid.add_row(Text(f"  {printable(name)}"), Text(printable(value)))
         self._print_trimmed(grid)
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

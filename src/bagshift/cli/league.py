@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -11,9 +12,17 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from bagshift.cli import _options as options
-from bagshift.cli._errors import INTERRUPTED, explained, require_experiments, say_error
+from bagshift.cli._errors import (
+    INTERRUPTED,
+    ended_like_interrupted,
+    explained,
+    require_experiments,
+    say_error,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bagshift.cli._screen import Screen
     from bagshift.experiments.draws import BagKind
     from bagshift.experiments.league import League, LeaguePlan
@@ -83,6 +92,7 @@ def league(
         typer.Option(
             metavar="NUMBER",
             min=1,
+            max=1000,
             help="Draws; the number of a draw is its seed.",
             show_default="10",
         ),
@@ -115,8 +125,8 @@ def league(
         _list(screen, folder)
         return
     plan = leagues.plan_league(
-        tasks=_names(tasks) or (leagues.QUICK_TASKS if quick else None),
-        methods=_names(methods),
+        tasks=_names("--tasks", tasks) or (leagues.QUICK_TASKS if quick else None),
+        methods=_names("--methods", methods),
         bags=_kinds(bags) or leagues.BAGS,
         sizes=_sizes(sizes) or (leagues.QUICK_SIZES if quick else leagues.SIZES),
         n_draws=draws or (leagues.QUICK_DRAWS if quick else leagues.N_DRAWS),
@@ -125,10 +135,10 @@ def league(
     )
     _introduce(screen, plan)
     try:
-        with screen.progress("Cells") as progress:
+        with ended_like_interrupted(), screen.progress("Cells") as progress:
             found = leagues.run_league(
                 plan,
-                command=shlex.join(["bagshift", *sys.argv[1:]]),
+                command=_command(),
                 n_jobs=jobs or 1,
                 progress=progress,
             )
@@ -141,38 +151,58 @@ def league(
     _conclude(screen, found, output)
 
 
-def _names(written: str | None) -> list[str] | None:
-    return list(options.names(written)) or None
+def _command() -> str:
+    command = shlex.join(["bagshift", *sys.argv[1:]])
+    # Names of files need not be text, but pages must be.
+    return command.encode(errors="backslashreplace").decode()
+
+
+def _names(option: str, written: str | None) -> list[str] | None:
+    if written is None:
+        return None
+    if not (names := list(dict.fromkeys(options.names(written)))):
+        raise typer.BadParameter(f"{option} names nothing; leave it out for the default.")
+    return names
 
 
 def _kinds(written: str | None) -> list[BagKind] | None:
     from bagshift.experiments.draws import BagKind
 
-    kinds = _names(written) or []
-    if unknown := [kind for kind in kinds if kind not in get_args(BagKind)]:
+    kinds = _names("--bags", written)
+    if unknown := [kind for kind in kinds or [] if kind not in get_args(BagKind)]:
         raise typer.BadParameter(f"--bags knows {', '.join(KINDS)}, not {unknown[0]!r}.")
-    return kinds or None  # type: ignore[return-value]
+    return kinds  # type: ignore[return-value]
 
 
 def _sizes(written: str | None) -> list[int] | None:
-    sizes = _names(written) or []
-    if wrong := [size for size in sizes if not (size.isascii() and size.isdigit() and int(size))]:
+    sizes = _names("--sizes", written)
+    if sizes is None:
+        return None
+    if wrong := [size for size in sizes if not (re.fullmatch("[0-9]{1,9}", size) and int(size))]:
         raise typer.BadParameter(f"--sizes takes whole numbers from 1 on, not {wrong[0]!r}.")
-    return [int(size) for size in sizes] or None
+    return list(dict.fromkeys(map(int, sizes)))
 
 
 def _list(screen: Screen, folder: Path | None) -> None:
     from bagshift.experiments.methods import METHODS
     from bagshift.experiments.tasks import tasks_in
 
+    found = tasks_in(folder)
     screen.heading("Tasks")
-    screen.facts([(name, task.about) for name, task in tasks_in(folder).tasks.items()])
+    screen.facts([(name, task.about) for name, task in found.tasks.items()])
+    _say_left_out(found.left_out)
     screen.say()
     screen.heading("Methods, and what they learn from")
     screen.facts([(name, LEARNS_FROM[method.learns_from]) for name, method in METHODS.items()])
 
 
+def _say_left_out(left_out: Mapping[str, str]) -> None:
+    for name, reason in left_out.items():
+        say_error(f"Left out: {name}: {reason}{'' if reason.endswith('.') else '.'}")
+
+
 def _introduce(screen: Screen, plan: LeaguePlan) -> None:
+    _say_left_out(plan.left_out)
     tasks = list(dict.fromkeys(setting.task for setting in plan.settings))
     kinds = dict.fromkeys(
         setting.bags if setting.bags == "natural" else f"{setting.bags} of {setting.bag_size}"

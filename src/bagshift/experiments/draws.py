@@ -37,6 +37,7 @@ from bagshift.datasets import (
     make_natural_bags,
     make_skewed_bags,
 )
+from bagshift.datasets.bag_making import check_bag_size
 from bagshift.exceptions import BagError
 
 MAX_SOURCE_ROWS = 600
@@ -129,6 +130,8 @@ def make_draw(
     BagError
         When there are too few rows for two bags, or natural bags are asked for and the rows have
         no groups.
+    ValueError
+        When the bag size is no whole number from 1 on.
     """
     rng = np.random.default_rng(seed)
     source = rng.permutation(len(domains.y_source))[:MAX_SOURCE_ROWS]
@@ -137,14 +140,14 @@ def make_draw(
     bagged, fresh = target[:n_bagged], target[n_bagged : n_bagged + MAX_FRESH_ROWS]
     if bags == "natural":
         bagged = _rows_of_large_groups(domains, bagged)
+    elif n_bagged < 2 * bag_size:
+        raise BagError(f"{len(target)} target rows are too few for two bags of {bag_size}.")
     X_source, X_bagged, X_fresh = _features(
         kind, domains.X_source[source], domains.X_target[bagged], domains.X_target[fresh]
     )
     y_bagged = domains.y_target[bagged]
     groups = None if domains.groups is None else domains.groups[bagged]
     bag_ids, shares = _cut(bags, X_bagged, y_bagged, groups, bag_size, seed)
-    if len(shares) < 2:
-        raise BagError(f"{len(target)} target rows are too few for two bags of {bag_size}.")
     return Draw(
         kernel="linear" if kind in ("text", "weights") else "rbf",
         X_source=X_source,
@@ -176,9 +179,15 @@ def n_bagged_rows(n_target: int, bag_size: int, bags: BagKind = "random") -> int
     int
         Up to 800 and half of the rows; up to 2,500 and two thirds of them for natural bags and
         those of 100 rows or more. A multiple of the bag size.
+
+    Raises
+    ------
+    ValueError
+        When the bag size is no whole number from 1 on.
     """
     if bags == "natural":
         return min(MAX_BAGGED_ROWS_LARGE, 2 * n_target // 3)
+    check_bag_size(bag_size)
     if bag_size >= LARGE_BAG:
         wanted = min(MAX_BAGGED_ROWS_LARGE, 2 * n_target // 3)
     else:
@@ -190,7 +199,27 @@ def _rows_of_large_groups(domains: LabelledDomains, rows: NDArray[np.intp]) -> N
     if domains.groups is None:
         raise BagError("These rows have no natural groups; take another kind of bags.")
     _, group, sizes = np.unique(domains.groups[rows], return_inverse=True, return_counts=True)
+    if n_large_groups(domains.groups[rows]) < 2:
+        raise BagError(
+            f"Fewer than two natural groups have {SMALLEST_NATURAL_BAG} of {len(rows)} rows; take "
+            "another kind of bags."
+        )
     return rows[sizes[group] >= SMALLEST_NATURAL_BAG]
+
+
+def n_large_groups(groups: NDArray[Any]) -> int:
+    """Return how many groups have the rows that a natural bag needs.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (n_rows,)
+        Group of every row.
+
+    Returns
+    -------
+    int
+    """
+    return int(np.sum(np.unique(groups, return_counts=True)[1] >= SMALLEST_NATURAL_BAG))
 
 
 def _cut(

@@ -7,21 +7,30 @@ the cells one by one in ``cells.csv``, and the page as HTML, Markdown, CSV and P
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
 from time import process_time
 
+from bagshift.atomic import check_writable
 from bagshift.exceptions import TableError, name_some
 from bagshift.experiments.cells import Cell
-from bagshift.experiments.draws import LARGE_BAG, BagKind, Draw, make_draw, n_bagged_rows
+from bagshift.experiments.draws import (
+    LARGE_BAG,
+    SMALLEST_NATURAL_BAG,
+    BagKind,
+    Draw,
+    make_draw,
+    n_bagged_rows,
+    n_large_groups,
+)
 from bagshift.experiments.league_page import league_page
 from bagshift.experiments.methods import CEILING, FLOOR, METHODS
 from bagshift.experiments.pages import Page, PageTable, write_page
 from bagshift.experiments.provenance import provenance
 from bagshift.experiments.runs import Job, Outcome, Progress, known_cells, make_folder, run_jobs
-from bagshift.experiments.tasks import find_task, load_task, tasks_in
+from bagshift.experiments.tasks import FoundTasks, find_task, load_task, tasks_in
 
 FEWEST_BAGS, FEWEST_LARGE_BAGS = 5, 10
 REFERENCE = "CountLikelihoodCV"
@@ -55,6 +64,22 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class LeagueSettings:
+    """Tasks with their bags.
+
+    Attributes
+    ----------
+    settings : list of Setting
+        Those that take part.
+    left_out : dict of str to str
+        Tasks that do not, or not with all bags asked for, and why.
+    """
+
+    settings: list[Setting]
+    left_out: dict[str, str]
+
+
+@dataclass(frozen=True)
 class LeaguePlan:
     """What a league consists of, and where it is kept.
 
@@ -70,6 +95,8 @@ class LeaguePlan:
         Folder of the data sets.
     output : Path
         Folder of the results.
+    left_out : dict of str to str
+        Tasks that do not take part, or not with all bags, and why.
     """
 
     settings: tuple[Setting, ...]
@@ -77,6 +104,7 @@ class LeaguePlan:
     n_draws: int
     data: Path | None
     output: Path
+    left_out: dict[str, str] = field(default_factory=dict)
 
     @property
     def cells_file(self) -> Path:
@@ -95,8 +123,11 @@ class LeaguePlan:
 
     def n_done(self) -> int:
         """Return how many of them need not be computed any more."""
-        known = known_cells(self.cells_file)
-        return sum(job.key in known for job in self.jobs())
+        settings = {(s.task, s.bags, s.bag_size) for s in self.settings}
+        return sum(
+            (task, bags, bag_size) in settings and method in self.methods and draw < self.n_draws
+            for task, bags, bag_size, method, draw in known_cells(self.cells_file)
+        )
 
     @property
     def n_cells(self) -> int:
@@ -169,14 +200,19 @@ def plan_league(
     Raises
     ------
     TableError
-        When there is no task or method of a name, or no task has rows for such bags.
+        When there is no task or method of a name, no task has rows for such bags, or a task
+        that is named cannot be used.
+    ValueError
+        When a size is no whole number from 1 on.
     """
+    found = league_settings(tasks, bags, sizes, data)
     return LeaguePlan(
-        settings=tuple(league_settings(tasks, bags, sizes, data)),
+        settings=tuple(found.settings),
         methods=tuple(check_methods(methods)),
         n_draws=n_draws,
         data=data,
         output=output,
+        left_out=found.left_out,
     )
 
 
@@ -204,8 +240,11 @@ def run_league(
     ------
     TableError
         When the folder of the results cannot be written to.
+    BrokenProcessPool
+        When one of the processes was killed.
     """
     make_folder(plan.output)
+    check_writable(plan.cells_file)
     cells = run_jobs(plan.jobs(), plan.cells_file, n_jobs=n_jobs, progress=progress)
     page = league_page(
         cells,
@@ -267,7 +306,7 @@ def league_settings(
     bags: Sequence[BagKind],
     sizes: Sequence[int],
     data: Path | None,
-) -> list[Setting]:
+) -> LeagueSettings:
     """List tasks with bags, as far as they have rows for them.
 
     A task takes part with at least five bags, ten when they are of 100 rows or more, and with
@@ -286,41 +325,82 @@ def league_settings(
 
     Returns
     -------
-    list of Setting
+    LeagueSettings
 
     Raises
     ------
     TableError
-        When there is no task of a name, or none has rows for such bags.
+        When there is no task of a name, a task that is named cannot be used, or none has rows
+        for such bags.
+    ValueError
+        When a size is no whole number from 1 on.
     """
-    there = list(tasks_in(data).tasks)
-    wanted = there if tasks is None else list(tasks)
-    if unknown := [name for name in wanted if name not in there]:
+    found = tasks_in(data)
+    names = list(found.tasks) if tasks is None else _check_tasks(tasks, found, data)
+    left_out = dict(found.left_out) if tasks is None else {}
+    settings = []
+    for name in names:
+        try:
+            possible, lacking = _settings_of(name, dict.fromkeys(bags), dict.fromkeys(sizes), data)
+        except TableError as error:
+            if tasks is not None:
+                raise
+            left_out[name] = str(error)
+            continue
+        settings += possible
+        # Of all tasks, it is no news that some are too small for some of the bags, or ungrouped.
+        if tasks is not None and not possible:
+            left_out[name] = lacking or "its rows come in no groups"
+        elif lacking and (tasks is not None or not possible):
+            left_out[name] = lacking
+    if not settings:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in list(left_out.items())[:3])
+        raise TableError(
+            f"No task has rows for such bags{f' ({reasons})' if reasons else ''}; take smaller or "
+            "random ones."
+        )
+    return LeagueSettings(settings, left_out)
+
+
+def _check_tasks(tasks: Sequence[str], found: FoundTasks, data: Path | None) -> list[str]:
+    """Return names of tasks, each once, when all of them can be used."""
+    for name in tasks:
+        if name in found.left_out:
+            raise TableError(found.left_out[name])
+    if unknown := [name for name in tasks if name not in found.tasks]:
         missing = "" if data else " (only those of scikit-learn without --data)"
         raise TableError(
-            f"There is no task {name_some(unknown)}; there are {', '.join(there)}{missing}."
+            f"There is no task {name_some(unknown)}; there are {', '.join(found.tasks)}{missing}."
         )
-    settings = [setting for name in wanted for setting in _settings_of(name, bags, sizes, data)]
-    if not settings:
-        raise TableError("No task has rows for such bags; take smaller or random ones.")
-    return settings
+    return list(dict.fromkeys(tasks))
 
 
 def _settings_of(
-    name: str, bags: Sequence[BagKind], sizes: Sequence[int], data: Path | None
-) -> list[Setting]:
+    name: str, bags: Iterable[BagKind], sizes: Iterable[int], data: Path | None
+) -> tuple[list[Setting], str]:
+    """Return the bags of a task, and a sentence on those that it has too few rows for."""
     task = find_task(name, data)
-    n_target = len(load_task(task, data).y_target)
-    settings = []
+    domains = load_task(task, data)
+    n_target = len(domains.y_target)
+    settings, lacking = [], []
     for kind in bags:
         if kind == "natural":
-            settings += [Setting(name, kind, 0)] if task.has_groups else []
+            if not task.has_groups or domains.groups is None:
+                continue
+            if n_large_groups(domains.groups) >= FEWEST_BAGS:
+                settings.append(Setting(name, kind, 0))
+            else:
+                lacking.append(f"{FEWEST_BAGS} natural bags of {SMALLEST_NATURAL_BAG} or more")
             continue
         for size in sizes:
             fewest = FEWEST_LARGE_BAGS if size >= LARGE_BAG else FEWEST_BAGS
             if n_bagged_rows(n_target, size, kind) >= fewest * size:
                 settings.append(Setting(name, kind, size))
-    return settings
+            else:
+                lacking.append(f"{fewest} {kind} bags of {size}")
+    if not lacking:
+        return settings, ""
+    return settings, f"{n_target:,} target rows are too few for {', '.join(lacking)}"
 
 
 def check_methods(methods: Sequence[str] | None) -> list[str]:

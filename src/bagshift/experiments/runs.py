@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,6 +28,7 @@ from bagshift.experiments.cells import Cell, CellKey, append_cell, read_cells
 Progress = Callable[[int, int], None]
 
 _NOTHING = float("nan")
+LONGEST_REASON = 300
 
 
 @dataclass(frozen=True)
@@ -97,18 +99,32 @@ def run_jobs(
     -------
     list of Cell
         In the order of the jobs.
+
+    Raises
+    ------
+    BrokenProcessPool
+        When one of the processes was killed.
+    TableError
+        When the file cannot be read or written to.
     """
     known = known_cells(file)
     missing = [job for job in jobs if job.key not in known]
     n_done = len(jobs) - len(missing)
     if progress:
         progress(n_done, len(jobs))
-    for cell in _computed(missing, n_jobs):
-        append_cell(cell, file)
-        known[cell.key] = cell
-        n_done += 1
-        if progress:
-            progress(n_done, len(jobs))
+    try:
+        for cell in _computed(missing, n_jobs):
+            append_cell(cell, file)
+            known[cell.key] = cell
+            n_done += 1
+            if progress:
+                progress(n_done, len(jobs))
+    except BrokenProcessPool as error:
+        raise BrokenProcessPool(
+            "A process was killed, most likely for want of memory: let fewer work at a time with "
+            f"n_jobs=. {n_done:,} of {len(jobs):,} cells are kept in {file}; the same command "
+            "goes on."
+        ) from error
     return [known[job.key] for job in jobs]
 
 
@@ -188,11 +204,15 @@ def compute_cell(job: Job) -> Cell:
         fresh=outcome.fresh,
         in_sample=outcome.in_sample,
         chosen=outcome.chosen,
-        reason="; ".join(dict.fromkeys(reasons)),
+        reason=_shortened("; ".join(dict.fromkeys(reasons))),
         seconds=round(taken if outcome.seconds is None else outcome.seconds, 3),
         finished=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         version=version("bagshift"),
     )
+
+
+def _shortened(reason: str) -> str:
+    return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 3]}..."
 
 
 @contextmanager

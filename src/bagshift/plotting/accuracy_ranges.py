@@ -62,7 +62,8 @@ def plot_accuracy_ranges(
     for position, name in enumerate(highlight):
         offset = SPREAD * (position - (len(highlight) - 1) / 2)
         _draw_method(ax, ranges, name, offset, *STYLES[position])
-    ax.set_yticks(range(len(ranges)), list(ranges))
+    # A dollar in a name does not begin a formula.
+    ax.set_yticks(range(len(ranges)), list(ranges), parse_math=False)
     ax.set_ylim(len(ranges) - 0.5, -0.5)
     ax.set_xlabel("accuracy on fresh rows", color=INK)
     ax.grid(axis="x", color=LIGHT, linewidth=0.6)
@@ -70,8 +71,10 @@ def plot_accuracy_ranges(
     plain_axes(ax)
     ax.tick_params(axis="y", length=0)
     if ax.get_legend_handles_labels()[0]:
-        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=6, frameon=False,
-                  fontsize=9, handletextpad=0.4, columnspacing=1.4)  # fmt: skip
+        legend = ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=6, frameon=False,
+                           fontsize=9, handletextpad=0.4, columnspacing=1.4)  # fmt: skip
+        for text in legend.get_texts():
+            text.set_parse_math(False)
     return ax
 
 

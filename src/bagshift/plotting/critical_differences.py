@@ -111,7 +111,9 @@ def _draw_label(
     ax.plot([rank], [0], "o", color=colour, markersize=4.5, zorder=3)
     text = f"{name}  {rank:.1f} " if side == "right" else f" {rank:.1f}  {name}"
     weight = "bold" if is_set_off else "normal"
-    ax.text(end, height, text, ha=side, va="center", color=colour, weight=weight, fontsize=9)
+    # A dollar in a name does not begin a formula.
+    ax.text(end, height, text, ha=side, va="center", color=colour, weight=weight, fontsize=9,
+            parse_math=False)  # fmt: skip
 
 
 def _draw_scale(ax: Axes, low: int, high: int, difference: float) -> None:

@@ -82,8 +82,10 @@ def _signed(text: str) -> str:
 
 
 def _name_sides(ax: Axes, methods: Sequence[str], tasks: Sequence[str]) -> None:
-    ax.set_xticks(range(len(tasks)), tasks, rotation=45, ha="left", rotation_mode="anchor")
-    ax.set_yticks(range(len(methods)), methods)
+    # A dollar in a name does not begin a formula.
+    ax.set_xticks(range(len(tasks)), tasks, rotation=45, ha="left", rotation_mode="anchor",
+                  parse_math=False)  # fmt: skip
+    ax.set_yticks(range(len(methods)), methods, parse_math=False)
     ax.xaxis.tick_top()
     ax.tick_params(length=0, colors=INK, labelsize=8.5)
     ax.spines[:].set_visible(False)
