@@ -179,6 +179,30 @@ def test_rows_and_labels_must_agree() -> None:
         make_clustered_bags([[np.nan], [1.0]], [0, 1], 1)
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [["yes", "no"], ["1", "0"], [None, 1], [0.5, 1], [1, 2], [-1, 0], [-1, 0, 1], [np.nan, 1]],
+)
+def test_other_labels_are_refused(labels: list[Any]) -> None:
+    labels = labels * 4
+    for make in (
+        lambda: make_bags(labels, 2),
+        lambda: make_skewed_bags(labels, 2, 1.0),
+        lambda: make_clustered_bags(np.zeros((len(labels), 1)), labels, 2),
+        lambda: make_natural_bags(range(len(labels)), labels),
+        lambda: make_feature_bags(range(len(labels)), labels),
+    ):
+        with pytest.raises(ValueError, match="labels must be truth values, or 0 and 1, or -1"):
+            make()
+
+
+@pytest.mark.parametrize("label", [0, 1, -1, True, False, 1.0, np.int8(-1)])
+def test_labels_of_one_kind_are_labels(label: Any) -> None:
+    assert make_bags([label] * 4, 2, 0)[1] == dict.fromkeys(range(2), float(label == 1))
+    nullable = pd.array([True, False], dtype="boolean")
+    assert make_bags(nullable, 2, 0)[1] == {0: 0.5}
+
+
 def test_groups_are_bags_in_order_of_first_appearance() -> None:
     groups = ["b", "a", "b", 3, (1, 2), 3.0, "a"]
     labels = [1, 0, 0, 1, 1, 0, 0]

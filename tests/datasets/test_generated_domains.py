@@ -12,7 +12,7 @@ from scipy.stats import norm
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.svm import SVC
 
-from bagshift.datasets import GeneratedDomains, paper_gaussians, turned_directions
+from bagshift.datasets import GeneratedDomains, paper_gaussians, rotated_digits, turned_directions
 
 MAKERS: dict[str, Callable[..., GeneratedDomains]] = {
     "mild": lambda *args, **sizes: paper_gaussians("mild", *args, **sizes),
@@ -135,3 +135,31 @@ def test_true_labels_are_worth_what_was_measured() -> None:
 def test_a_plane_needs_two_features(n_features: Any) -> None:
     with pytest.raises(ValueError, match="at least 2"):
         turned_directions(n_features, 20.0)
+
+
+@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+@pytest.mark.parametrize(
+    "sizes", [{"n_source": 0}, {"n_target": -1}, {"n_fresh": -1}, {"n_source": 2.5}]
+)
+def test_numbers_of_rows_are_whole(
+    maker: Callable[..., GeneratedDomains], sizes: dict[str, Any]
+) -> None:
+    (name,) = sizes
+    with pytest.raises(ValueError, match=f"{name} must be a whole number and at least"):
+        maker(0, **sizes)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_angles_and_means_are_finite(value: float) -> None:
+    for make in (turned_directions, rotated_digits):
+        with pytest.raises(ValueError, match="angle must be a finite number"):
+            make(angle=value, **({"n_features": 5} if make is turned_directions else {}))
+    with pytest.raises(ValueError, match="two numbers each, and finite"):
+        paper_gaussians(target_mean=(0.0, value))
+
+
+@pytest.mark.parametrize("sizes", [{"n_source": -1}, {"n_source": 2.5}, {"bag_size": 0}])
+def test_digits_come_in_whole_numbers(sizes: dict[str, Any]) -> None:
+    (name,) = sizes
+    with pytest.raises(ValueError, match=f"{name} must be a whole number and at least 1"):
+        rotated_digits(**sizes)

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from bagshift.exceptions import name_some
+
 
 def make_bags(
     labels: ArrayLike, bag_size: int, random_state: int | np.random.RandomState | None = None
@@ -18,7 +20,7 @@ def make_bags(
     Parameters
     ----------
     labels : array-like of shape (n_rows,)
-        True labels; positive where they equal 1 or True.
+        True labels: truth values, 0 and 1, or -1 and 1.
     bag_size : int
         Rows per bag; the last bag is smaller when this does not divide the number of rows.
     random_state : int, RandomState or None, default=None
@@ -34,7 +36,7 @@ def make_bags(
     Raises
     ------
     ValueError
-        When ``bag_size`` is less than 1.
+        When ``bag_size`` is less than 1, or labels are of another kind.
 
     Examples
     --------
@@ -67,7 +69,7 @@ def make_skewed_bags(
     Parameters
     ----------
     labels : array-like of shape (n_rows,)
-        True labels; positive where they equal 1 or True.
+        True labels: truth values, 0 and 1, or -1 and 1.
     bag_size : int
         Rows per bag; the last bag is smaller when this does not divide the number of rows.
     concentration : float
@@ -86,7 +88,8 @@ def make_skewed_bags(
     Raises
     ------
     ValueError
-        When ``bag_size`` is less than 1, or ``concentration`` is not a number above 0.
+        When ``bag_size`` is less than 1, ``concentration`` is not a number above 0, or labels are
+        of another kind.
 
     Examples
     --------
@@ -147,8 +150,7 @@ def check_bag_size(bag_size: int) -> None:
     ValueError
         When it is not a whole number from 1.
     """
-    if not isinstance(bag_size, Integral) or isinstance(bag_size, bool) or bag_size < 1:
-        raise ValueError(f"bag_size must be a whole number and at least 1, not {bag_size!r}.")
+    check_number("bag_size", bag_size)
 
 
 def read_positives(labels: ArrayLike, n_rows: int | None = None) -> NDArray[np.bool_]:
@@ -157,7 +159,7 @@ def read_positives(labels: ArrayLike, n_rows: int | None = None) -> NDArray[np.b
     Parameters
     ----------
     labels : array-like of shape (n_rows,)
-        True labels; positive where they equal 1 or True.
+        True labels: truth values, 0 and 1, or -1 and 1.
     n_rows : int, optional
         How many there must be.
 
@@ -168,7 +170,7 @@ def read_positives(labels: ArrayLike, n_rows: int | None = None) -> NDArray[np.b
     Raises
     ------
     ValueError
-        When there is not one label per row.
+        When there is not one label per row, or labels are of another kind.
     """
     labels = np.asarray(labels)
     if labels.ndim != 1 or (n_rows is not None and len(labels) != n_rows):
@@ -176,7 +178,34 @@ def read_positives(labels: ArrayLike, n_rows: int | None = None) -> NDArray[np.b
             "one label per row" if n_rows is None else f"one label for each of {n_rows} rows"
         )
         raise ValueError(f"labels must hold {expected}; their shape is {labels.shape}.")
+    found = dict.fromkeys(labels.tolist())
+    if not (found.keys() <= {0, 1} or found.keys() <= {-1, 1}):
+        raise ValueError(
+            "labels must be truth values, or 0 and 1, or -1 and 1, where 1 is positive; they hold "
+            f"{name_some(found)}."
+        )
     return np.asarray(labels == 1, dtype=bool)
+
+
+def check_number(name: str, value: int, fewest: int = 1) -> None:
+    """Refuse a number of things that is none.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    value : int
+        Its value.
+    fewest : int, default=1
+        The least that makes sense.
+
+    Raises
+    ------
+    ValueError
+        When it is not a whole number from `fewest`.
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < fewest:
+        raise ValueError(f"{name} must be a whole number and at least {fewest}, not {value!r}.")
 
 
 def shares_by_bag(bag_ids: NDArray[np.int64], is_positive: NDArray[np.bool_]) -> dict[int, float]:

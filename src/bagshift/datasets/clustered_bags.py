@@ -41,7 +41,7 @@ def make_clustered_bags(
     X : array-like or sparse matrix of shape (n_rows, n_features)
         Rows.
     labels : array-like of shape (n_rows,)
-        True labels; positive where they equal 1 or True. They only make the shares.
+        True labels: truth values, 0 and 1, or -1 and 1. They only make the shares.
     bag_size : int
         Rows per bag; one bag is smaller when this does not divide the number of rows.
     random_state : int, RandomState or None, default=None
@@ -59,7 +59,8 @@ def make_clustered_bags(
     Raises
     ------
     ValueError
-        When ``bag_size`` is less than 1, or `X` holds NaN, or the lengths differ.
+        When ``bag_size`` is less than 1, `X` holds NaN, the lengths differ, or labels
+        are of another kind.
 
     Examples
     --------

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bagshift._bags.ids import is_blank, number_distinct
 from bagshift.bags import Bags
-from bagshift.datasets.bag_making import read_positives, shares_by_bag
+from bagshift.datasets.bag_making import check_number, read_positives, shares_by_bag
 
 Ints = NDArray[np.int64]
 IN_NO_BAG = -1
@@ -28,7 +27,7 @@ def make_natural_bags(
         Group of every row: any hashable values, matched by equality. A row whose group is blank
         (None, NaN or an empty text) is in no bag.
     labels : array-like of shape (n_rows,)
-        True labels; positive where they equal 1 or True.
+        True labels: truth values, 0 and 1, or -1 and 1.
     min_size : int, default=1
         Rows of a group with fewer rows than this are in no bag.
 
@@ -44,7 +43,7 @@ def make_natural_bags(
     Raises
     ------
     ValueError
-        When ``min_size`` is less than 1 or the lengths differ.
+        When ``min_size`` is less than 1, the lengths differ, or labels are of another kind.
     BagError
         When groups are not hashable or not one-dimensional.
 
@@ -71,7 +70,7 @@ def make_feature_bags(
         Values of the columns: any hashables, matched by equality. A row with a blank value
         (None, NaN or an empty text) is in no bag.
     labels : array-like of shape (n_rows,)
-        True labels; positive where they equal 1 or True.
+        True labels: truth values, 0 and 1, or -1 and 1.
     min_size : int, default=1
         Rows of a combination with fewer rows than this are in no bag.
 
@@ -87,7 +86,8 @@ def make_feature_bags(
     Raises
     ------
     ValueError
-        When ``min_size`` is less than 1, the lengths differ, or there is no column.
+        When ``min_size`` is less than 1, the lengths differ, there is no column, or labels are
+        of another kind.
     BagError
         When values are not hashable.
 
@@ -126,8 +126,7 @@ def _bags_of_codes(
     codes: Ints, labels: ArrayLike, min_size: int
 ) -> tuple[NDArray[Any], dict[int, float]]:
     is_positive = read_positives(labels, len(codes))
-    if not isinstance(min_size, Integral) or isinstance(min_size, bool) or min_size < 1:
-        raise ValueError(f"min_size must be a whole number and at least 1, not {min_size!r}.")
+    check_number("min_size", min_size)
     sizes = np.bincount(codes[codes >= 0])
     in_bag = (codes >= 0) & (sizes[codes] >= min_size if len(sizes) else False)
     numbers = np.full(len(codes), IN_NO_BAG, dtype=np.int64)

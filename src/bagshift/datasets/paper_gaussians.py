@@ -74,7 +74,8 @@ def paper_gaussians(
     Raises
     ------
     ValueError
-        When there is no such assumption or a mean is not two numbers.
+        When there is no such assumption, a mean is not two finite numbers, or a number of rows is
+        none.
 
     Examples
     --------
@@ -88,8 +89,8 @@ def paper_gaussians(
         raise ValueError(f'assumption must be "mild" or "strong", not {assumption!r}.')
     variance, half_source, half_target = ASSUMPTIONS[assumption]
     centres = [np.asarray(mean, dtype=np.float64) for mean in (source_mean, target_mean)]
-    if any(centre.shape != (2,) for centre in centres):
-        raise ValueError("source_mean and target_mean must be two numbers each.")
+    if any(centre.shape != (2,) or not np.isfinite(centre).all() for centre in centres):
+        raise ValueError("source_mean and target_mean must be two numbers each, and finite.")
     random = check_random_state(random_state)
     source = TwoGaussians(centres[0], np.array(half_source), variance)
     target = TwoGaussians(centres[1], np.array(half_target), variance)

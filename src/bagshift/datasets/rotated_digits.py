@@ -16,7 +16,7 @@ from scipy.ndimage import rotate
 from sklearn.datasets import load_digits
 from sklearn.utils import check_random_state
 
-from bagshift.datasets.bag_making import make_bags
+from bagshift.datasets.bag_making import check_number, make_bags
 
 SIDE = 8
 BRIGHTEST = 16.0
@@ -93,7 +93,8 @@ def rotated_digits(
     Raises
     ------
     ValueError
-        When the pair is not two different digits, or not enough images are left for a bag.
+        When the pair is not two different digits, the angle is not finite, a number is none, or
+        not enough images are left for a bag.
 
     Examples
     --------
@@ -104,6 +105,10 @@ def rotated_digits(
     negative, positive = pair
     if negative == positive or not {negative, positive} <= set(range(10)):
         raise ValueError(f"pair must be two different digits from 0 to 9, not {pair}.")
+    if not np.isfinite(angle):
+        raise ValueError(f"angle must be a finite number of degrees, not {angle!r}.")
+    check_number("n_source", n_source)
+    check_number("bag_size", bag_size)
     random = check_random_state(random_state)
     images, digit = load_digits(return_X_y=True)
     order = random.permutation(np.flatnonzero(np.isin(digit, pair)))

@@ -14,11 +14,10 @@ it says nothing, and at 180 it says the reverse.
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 from sklearn.utils import check_random_state
 
+from bagshift.datasets.bag_making import check_number
 from bagshift.datasets.labelled_domains import GeneratedDomains
 from bagshift.datasets.two_gaussians import TwoGaussians, draw_domains
 
@@ -55,7 +54,8 @@ def turned_directions(
     Raises
     ------
     ValueError
-        When there are fewer than two features.
+        When there are fewer than two features, the angle is not finite, or a number of rows is
+        none.
 
     Examples
     --------
@@ -65,8 +65,9 @@ def turned_directions(
     >>> round(domains.best_accuracy, 3)
     0.933
     """
-    if not isinstance(n_features, Integral) or n_features < 2:
-        raise ValueError(f"n_features must be a whole number and at least 2, not {n_features!r}.")
+    check_number("n_features", n_features, 2)
+    if not np.isfinite(angle):
+        raise ValueError(f"angle must be a finite number of degrees, not {angle!r}.")
     random = check_random_state(random_state)
     plane = np.linalg.qr(random.normal(size=(n_features, 2)))[0]
     turn = np.deg2rad(angle)

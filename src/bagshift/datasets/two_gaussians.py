@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from bagshift.datasets.bag_making import check_number
 from bagshift.datasets.labelled_domains import GeneratedDomains
 
 Floats = NDArray[np.float64]
@@ -80,8 +81,16 @@ def draw_domains(
     Returns
     -------
     GeneratedDomains
+
+    Raises
+    ------
+    ValueError
+        When a number of rows is no whole number, or there are no source or target rows.
     """
     n_source, n_target, n_fresh = n_rows
+    check_number("n_source", n_source)
+    check_number("n_target", n_target)
+    check_number("n_fresh", n_fresh, 0)
     X_source, y_source = source.draw(n_source, random)
     X_target, y_target = target.draw(n_target, random)
     X_fresh, y_fresh = target.draw(n_fresh, random)
