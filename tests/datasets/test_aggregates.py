@@ -74,3 +74,32 @@ def test_other_tables_are_refused(tmp_path: Path) -> None:
         read_aggregates(written(tmp_path, REGISTRATION.replace("0.6", "many")))
     with pytest.raises(TableError, match="does not exist"):
         read_aggregates(tmp_path / "none.csv")
+
+
+def test_columns_that_are_not_used_may_hold_anything(tmp_path: Path) -> None:
+    lines = zip(REGISTRATION.splitlines(), ("county", "Adams", "Bibb"), strict=True)
+    text = "".join(f"{line},{more}\n" for line, more in lines)
+    assert read_aggregates(written(tmp_path, text)).sizes.tolist() == [40, 10]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("GEOID20,total_vap,hisp,white,black,race_other\n1,4,1,1,1,1\n", "no columns of outcomes"),
+        (
+            "precinct,total_turnout,total2,total5,pct_asian_vote\n1,4,1,1,0.5\n",
+            "has no columns 'pct_ind_vote', 'pct_e_asian_vote', 'pct_non_asian_vote'",
+        ),
+        (SHARED.replace("pct_non_asian_vote", "others"), "has no column 'pct_non_asian_vote'"),
+        (SHARED.replace("pct_for_bob5", "pct_for_bob7"), "has no column 'total7'"),
+        (REGISTRATION.replace("0.25", "25"), r"shares that do not lie in 0 to 1: -24\.0, 25\.0"),
+        (REGISTRATION.replace("0.6", "-0.6"), r"shares that do not lie in 0 to 1: -0\.6"),
+        (REGISTRATION.replace("0.7", "1.7"), r"shares that do not lie in 0 to 1: 1\.7"),
+        (COUNTED.replace(",30,", ",50,"), "do not lie in 0 to 1"),
+        (REGISTRATION.replace("40", "-40"), r"numbers of people that are none: -40\.0"),
+    ],
+)
+def test_tables_in_part_are_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(TableError, match=sentence) as told:
+        read_aggregates(written(tmp_path, text))
+    assert str(told.value).startswith(str(tmp_path / "units.csv"))

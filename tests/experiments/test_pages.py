@@ -229,6 +229,10 @@ def section(*tables: PageTable) -> list[PageSection]:
     [
         (section(*2 * [PageTable("a", "A", ["x"], [])]), "named 'a'"),
         (section(PageTable("a", "A", ["x", "x"], [])), "two columns of one name"),
+        (
+            section(PageTable("a", "A", ["x", "x, low"], [[Estimate(0.5), 1]])),
+            "two columns of one name; one with estimates has two more",
+        ),
         (section(PageTable("a", "A", ["x"], [["1", 2]])), "does not fit its header"),
         (section(PageTable("a", "A", ["x"], [], [1, 2])), "decimals of the table"),
     ],
@@ -238,6 +242,20 @@ def test_tables_that_contradict_themselves(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         write_page(a_page(sections=sections), tmp_path)
+
+
+def test_what_is_no_text_is_written_as_text(tmp_path: Path) -> None:
+    table = PageTable("a", 5, [8, None], [["x", 1]])  # type: ignore[arg-type, list-item]
+    page = a_page(
+        introduction=[1.5],
+        sections=[PageSection(2024, [None], [table])],  # type: ignore[arg-type, list-item]
+        provenance={"draws": 10, "folder": tmp_path},
+    )
+    html = write_page(page, str(tmp_path))[0].read_text(encoding="utf-8")
+    markdown = (tmp_path / "league.md").read_text(encoding="utf-8")
+    for text in (html, markdown):
+        assert all(word in text for word in ("1.5", "2024", "None", "10"))
+    assert (tmp_path / "league-a.csv").read_text(encoding="utf-8") == "8,None\nx,1\n"
 
 
 def test_no_folder(tmp_path: Path) -> None:

@@ -83,7 +83,8 @@ def read_aggregates(path: str | Path) -> Aggregates:
     Raises
     ------
     TableError
-        When the file cannot be read or has another layout.
+        When the file cannot be read, has another layout, or holds shares outside of 0 to 1 or
+        negative numbers of people.
     """
     # Files need polars, which an installation without extras does not have.
     from bagshift.tables import read_table
@@ -92,8 +93,9 @@ def read_aggregates(path: str | Path) -> Aggregates:
     frame = read_table(path, text_columns=_ID_COLUMNS)
     for columns, read in _LAYOUTS.items():
         if set(columns) <= set(frame.columns):
-            _check_numbers(frame, path)
-            return read(path.stem, frame)
+            units = read(path, frame)
+            _check_ranges(path, units)
+            return units
     layouts = "; or ".join(name_some(columns, 6) for columns in _LAYOUTS)
     raise TableError(
         f"{path} is no table of aggregates that is known here, which would have the columns "
@@ -101,41 +103,45 @@ def read_aggregates(path: str | Path) -> Aggregates:
     )
 
 
-def _check_numbers(frame: Any, path: Path) -> None:
-    kinds = frame.drop(_ID_COLUMNS, strict=False).schema
-    if texts := [name for name, kind in kinds.items() if not kind.is_numeric()]:
-        raise TableError(f"{path}: columns that must be numbers are not: {name_some(texts)}.")
+def _check_ranges(path: Path, units: Aggregates) -> None:
+    rates = np.empty(0) if units.rates is None else units.rates
+    shares = np.concatenate([p.ravel() for p in (units.group_shares, units.outcome_shares, rates)])
+    sizes = np.concatenate([units.sizes, units.outcome_sizes.ravel()])
+    if wrong := sorted(set(shares[(shares < 0) | (shares > 1)].tolist())):
+        raise TableError(f"{path} has shares that do not lie in 0 to 1: {name_some(wrong)}.")
+    if wrong := sorted(set(sizes[(sizes < 0) | np.isinf(sizes)].tolist())):
+        raise TableError(f"{path} has numbers of people that are none: {name_some(wrong)}.")
 
 
-def _read_registration(name: str, frame: Any) -> Aggregates:
-    black, sizes = _numbers(frame, "X"), _numbers(frame, "N")
+def _read_registration(path: Path, frame: Any) -> Aggregates:
+    black, sizes = _numbers(path, frame, "X"), _numbers(path, frame, "N")
     shares = np.column_stack([black, 1.0 - black])
     return Aggregates(
-        name=name,
+        name=path.stem,
         unit_ids=np.arange(frame.height),
         sizes=sizes,
         group_names=("Black", "other"),
         group_shares=shares,
         outcome_names=("registered",),
         outcome_sizes=sizes[:, None],
-        outcome_shares=_table(frame, ["Y"]),
-        rates=np.where(shares > 0, _table(frame, ["W1", "W2"]), np.nan),
+        outcome_shares=_table(path, frame, ["Y"]),
+        rates=np.where(shares > 0, _table(path, frame, ["W1", "W2"]), np.nan),
     )
 
 
-def _read_counted_votes(name: str, frame: Any) -> Aggregates:
+def _read_counted_votes(path: Path, frame: Any) -> Aggregates:
     contests = [column.removeprefix("total_") for column in frame.columns if _is_total(column)]
-    sizes, groups = _numbers(frame, "total_vap"), ("hisp", "white", "black", "race_other")
+    sizes, groups = _numbers(path, frame, "total_vap"), ("hisp", "white", "black", "race_other")
     outcomes, totals = _outcomes_by_contest(frame.columns, contests)
     return Aggregates(
-        name=name,
+        name=path.stem,
         unit_ids=frame["GEOID20"].to_numpy(),
         sizes=sizes,
         group_names=("Hispanic", "White", "Black", "other"),
-        group_shares=_ratios(_table(frame, groups), sizes[:, None]),
+        group_shares=_ratios(_table(path, frame, groups), sizes[:, None]),
         outcome_names=tuple(outcomes),
-        outcome_sizes=_table(frame, totals),
-        outcome_shares=_ratios(_table(frame, outcomes), _table(frame, totals)),
+        outcome_sizes=_table(path, frame, totals),
+        outcome_shares=_ratios(_table(path, frame, outcomes), _table(path, frame, totals)),
     )
 
 
@@ -158,34 +164,42 @@ def _outcomes_by_contest(columns: list[str], contests: list[str]) -> tuple[list[
     return outcomes, totals
 
 
-def _read_voted_shares(name: str, frame: Any) -> Aggregates:
+def _read_voted_shares(path: Path, frame: Any) -> Aggregates:
     outcomes = [column for column in frame.columns if column.startswith("pct_for_")]
     totals = [f"total{column[-1]}" for column in outcomes]
     groups = ("asian", "ind", "e_asian", "non_asian")
     return Aggregates(
-        name=name,
+        name=path.stem,
         unit_ids=frame["precinct"].to_numpy(),
-        sizes=_numbers(frame, "total_turnout"),
+        sizes=_numbers(path, frame, "total_turnout"),
         group_names=("Asian", "Indian", "East Asian", "not Asian"),
-        group_shares=_table(frame, [f"pct_{group}_vote" for group in groups]),
+        group_shares=_table(path, frame, [f"pct_{group}_vote" for group in groups]),
         outcome_names=tuple(column.removeprefix("pct_for_") for column in outcomes),
-        outcome_sizes=_table(frame, totals),
-        outcome_shares=_table(frame, outcomes),
+        outcome_sizes=_table(path, frame, totals),
+        outcome_shares=_table(path, frame, outcomes),
     )
 
 
-_LAYOUTS: dict[tuple[str, ...], Callable[[str, Any], Aggregates]] = {
+_LAYOUTS: dict[tuple[str, ...], Callable[[Path, Any], Aggregates]] = {
     ("X", "Y", "N", "W1", "W2"): _read_registration,
     ("GEOID20", "total_vap", "hisp", "white", "black", "race_other"): _read_counted_votes,
     ("precinct", "total_turnout", "total2", "total5", "pct_asian_vote"): _read_voted_shares,
 }
 
 
-def _numbers(frame: Any, column: str) -> Floats:
-    return np.asarray(_table(frame, [column])[:, 0])
+def _numbers(path: Path, frame: Any, column: str) -> Floats:
+    return np.asarray(_table(path, frame, [column])[:, 0])
 
 
-def _table(frame: Any, columns: Sequence[str]) -> Floats:
+def _table(path: Path, frame: Any, columns: Sequence[str]) -> Floats:
+    """Return columns as numbers, when they are there and hold some."""
+    from bagshift.tables import require_columns
+
+    if not columns:
+        raise TableError(f"{path} has no columns of outcomes.")
+    require_columns(frame, columns, path)
+    if texts := [name for name in columns if not frame[name].dtype.is_numeric()]:
+        raise TableError(f"{path}: columns that must be numbers are not: {name_some(texts)}.")
     return np.column_stack([frame[name].cast(float).to_numpy() for name in columns])
 
 

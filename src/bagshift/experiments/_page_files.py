@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import Any
 
@@ -37,22 +37,37 @@ def csv_text(header: Sequence[str], rows: Sequence[Sequence[PageValue]]) -> str:
     -------
     str
     """
-    columns: dict[str, list[Any]] = {}
-    for position, name in enumerate(header):
-        columns |= _columns(name, [row[position] for row in rows])
-    frame = pl.DataFrame([_series(name, values) for name, values in columns.items()])
+    frame = pl.DataFrame([_series(name, values) for name, values in _columns(header, rows)])
     return neutralise_formulas(frame).write_csv()
 
 
-def _columns(name: str, values: list[PageValue]) -> dict[str, list[Any]]:
-    if not any(isinstance(value, Estimate) for value in values):
-        return {name: values}
-    estimates = [value if isinstance(value, Estimate) else Estimate(math.nan) for value in values]
-    return {
-        name: [value.value if isinstance(value, Estimate) else value for value in values],
-        f"{name}, low": [estimate.low for estimate in estimates],
-        f"{name}, high": [estimate.high for estimate in estimates],
-    }
+def csv_columns(header: Sequence[str], rows: Sequence[Sequence[PageValue]]) -> list[str]:
+    """Return the names of the columns of :func:`csv_text`.
+
+    Parameters
+    ----------
+    header : sequence of str
+        Names of the columns of the table.
+    rows : sequence of sequences
+        Values.
+
+    Returns
+    -------
+    list of str
+    """
+    return [name for name, _ in _columns(header, rows)]
+
+
+def _columns(
+    header: Sequence[str], rows: Sequence[Sequence[PageValue]]
+) -> Iterator[tuple[str, list[Any]]]:
+    for position, name in enumerate(header):
+        values = [row[position] for row in rows]
+        estimates = [v if isinstance(v, Estimate) else Estimate(math.nan) for v in values]
+        yield name, [v.value if isinstance(v, Estimate) else v for v in values]
+        if any(isinstance(value, Estimate) for value in values):
+            yield f"{name}, low", [estimate.low for estimate in estimates]
+            yield f"{name}, high", [estimate.high for estimate in estimates]
 
 
 def _series(name: str, values: list[Any]) -> pl.Series:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from bagshift.atomic import check_writable, whole_file
-from bagshift.experiments._page_files import csv_text, png_bytes
+from bagshift.experiments._page_files import csv_columns, csv_text, png_bytes
 from bagshift.experiments._page_html import page_html
 from bagshift.experiments._page_markdown import page_markdown
 from bagshift.experiments._page_values import Estimate, PageValue, Probability
@@ -129,7 +129,7 @@ class Page:
     provenance: Mapping[str, str] = field(default_factory=dict)
 
 
-def write_page(page: Page, folder: Path) -> list[Path]:
+def write_page(page: Page, folder: str | Path) -> list[Path]:
     """Write a page as Markdown with PNG pictures and CSV tables, and as one HTML file.
 
     ``name.md`` shows what lies beside it. ``name.html`` holds its pictures and its CSV files,
@@ -142,7 +142,7 @@ def write_page(page: Page, folder: Path) -> list[Path]:
     ----------
     page : Page
         The page.
-    folder : Path
+    folder : str or Path
         An existing folder.
 
     Returns
@@ -158,6 +158,7 @@ def write_page(page: Page, folder: Path) -> list[Path]:
         When a file cannot be written.
     """
     _check(page)
+    folder, page = Path(folder), _in_text(page)
     html, markdown = folder / f"{page.name}.html", folder / f"{page.name}.md"
     check_writable(html)
     tables = {t.name: csv_text(t.header, t.rows).encode() for t in _tables(page)}
@@ -172,6 +173,29 @@ def write_page(page: Page, folder: Path) -> list[Path]:
         with whole_file(path) as draft:
             draft.write_bytes(data)
     return [html, *(path for path in contents if path != html)]
+
+
+def _in_text(page: Page) -> Page:
+    """Return a page whose words are all text."""
+    sections = [
+        replace(
+            section,
+            title=str(section.title),
+            paragraphs=list(map(str, section.paragraphs)),
+            tables=[
+                replace(t, caption=str(t.caption), header=list(map(str, t.header)))
+                for t in section.tables
+            ],
+        )
+        for section in page.sections
+    ]
+    return replace(
+        page,
+        title=str(page.title),
+        introduction=list(map(str, page.introduction)),
+        sections=sections,
+        provenance={str(name): str(value) for name, value in page.provenance.items()},
+    )
 
 
 def _tables(page: Page) -> Iterator[PageTable]:
@@ -193,9 +217,13 @@ def _check(page: Page) -> None:
     if twice:
         raise ValueError(f"Two tables or pictures are named {twice[0]!r}; name them apart.")
     for table in _tables(page):
-        if len(set(table.header)) < len(table.header):
-            raise ValueError(f"The table {table.name!r} has two columns of one name.")
         if any(len(row) != len(table.header) for row in table.rows):
             raise ValueError(f"A row of the table {table.name!r} does not fit its header.")
+        columns = csv_columns(list(map(str, table.header)), table.rows)
+        if len(set(columns)) < len(columns):
+            raise ValueError(
+                f"The table {table.name!r} has two columns of one name; one with estimates has "
+                "two more in its CSV file, which end in ', low' and ', high'."
+            )
         if not isinstance(table.decimals, int) and len(table.decimals) != len(table.header):
             raise ValueError(f"The decimals of the table {table.name!r} do not fit its header.")
