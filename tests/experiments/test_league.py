@@ -15,13 +15,8 @@ import pytest
 
 from bagshift.exceptions import TableError
 from bagshift.experiments.cells import CIRCUMSTANCES
-from bagshift.experiments.league import (
-    Setting,
-    check_methods,
-    league_settings,
-    plan_league,
-    run_league,
-)
+from bagshift.experiments.league import check_methods, plan_league, run_league
+from bagshift.experiments.league_settings import Setting, league_settings
 from bagshift.experiments.methods import CEILING, FLOOR, METHODS
 
 

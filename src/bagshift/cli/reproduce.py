@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bagshift.cli import _options as options
-from bagshift.cli._errors import INTERRUPTED, explained, require_experiments, say_error
+from bagshift.cli._errors import (
+    INTERRUPTED,
+    ended_like_interrupted,
+    explained,
+    require_experiments,
+    say_error,
+)
 
 if TYPE_CHECKING:
     from bagshift.cli._screen import Screen
@@ -121,8 +127,9 @@ def reproduce(
     for name in names:
         PARTS[name].check(request)
     try:
-        for name in names:
-            _show(screen, _run(screen, PARTS[name], request))
+        with ended_like_interrupted():
+            for name in names:
+                _show(screen, _run(screen, PARTS[name], request))
     except KeyboardInterrupt:
         say_error(f"Interrupted; what was computed is kept in {output}. The same command goes on.")
         raise typer.Exit(INTERRUPTED) from None
