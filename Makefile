@@ -79,7 +79,7 @@ wheel: $(VENV)/.created ## Build a wheel into dist/, install it into a fresh env
 develop: $(VENV)/.ready-dev ## Install everything a developer needs into .venv.
 
 clean: ## Remove everything that was built or installed here.
-	rm -rf $(VENV) build dist demo league reproduce docs/_build docs/gallery docs/generated \
+	rm -rf $(VENV) build dist demo docs/_build docs/gallery docs/generated \
 	  .pytest_cache .mypy_cache .ruff_cache examples/.ruff_cache .hypothesis
 	find src tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -71,7 +71,7 @@ EXAMPLES = {
 
     \b
     bagshift league --quick
-    bagshift league --data shared/data --output league
+    bagshift league --data FOLDER --output league
     """,
     reproduce: """For example, the Gaussians, with parameters chosen on source rows:
 

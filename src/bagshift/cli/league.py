@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 KINDS = ("random", "clustered", "feature", "skewed", "natural")
 LEARNS_FROM = {
-    "source": "source; of shares at most their overall mean, and to choose parameters",
+    "source": "source; shares at most to choose parameters, and their overall mean",
     "bags": "bags",
     "both": "bags and source",
     "labels": "target labels that nobody has",

@@ -242,7 +242,7 @@ def falls_sharply(evidence: Evidence, path: Along) -> Finding:
     rise, fall = at_top - curves[:, 0], at_top - curves[:, -1]
     found, more = interval(fall), interval(fall - rise)
     judged = found if found.low < more.low else more
-    return signed(judged, f"fall {found}, more than the rise by {more}")
+    return signed(judged, f"fall {found}; less the rise {more}")
 
 
 def agree(
