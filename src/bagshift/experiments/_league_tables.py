@@ -13,9 +13,9 @@ from bagshift.experiments.pages import PageTable
 
 OVERVIEW = {
     "method": 0,
-    "average rank": 1,
     "gap closed": 2,
     "tasks with a gap": 0,
+    "average rank": 1,
     "fresh accuracy": 3,
     "tasks": 0,
     "in-sample accuracy": 3,
@@ -63,7 +63,8 @@ def overview_table(results: SettingResults) -> PageTable:
     return PageTable(
         name=f"{results.name}-overview",
         caption=f"{setting_title(results.bags, results.bag_size)}: means over tasks [95 % "
-        f"intervals over draws]; wins and losses in tasks against {results.roles.reference}",
+        "intervals over draws], by gap closed; wins and losses in tasks against "
+        f"{results.roles.reference}",
         header=list(OVERVIEW),
         rows=[_overview_row(results, name) for name in results.best_first()],
         decimals=list(OVERVIEW.values()),
@@ -74,9 +75,9 @@ def _overview_row(results: SettingResults, name: str) -> list[PageValue]:
     found, pair = results.methods[name], results.paired.get(name)
     return [
         name,
-        results.ranking.ranks.get(name),
         found.closed.mean,
         found.closed.n_tasks,
+        results.ranking.ranks.get(name),
         found.fresh,
         found.n_tasks,
         found.in_sample,

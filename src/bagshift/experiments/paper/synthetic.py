@@ -235,6 +235,7 @@ def _ties(chosen: Results, protocol: Protocol) -> PageSection:
         f"{protocol.description}.",
         header=["choice", "score", "settings tied", "lowest", "mean", "highest"],
         rows=rows,
+        decimals=[0, 3, 0, 3, 3, 3],
     )
     return PageSection(
         title="How much the rule for ties decides",
