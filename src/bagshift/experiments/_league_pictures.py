@@ -64,7 +64,7 @@ def _rank_picture(results: SettingResults) -> PagePicture:
 
 
 def _gap_picture(results: SettingResults) -> PagePicture:
-    methods = results.contenders
+    methods = [name for name in results.best_first() if name in results.contenders]
     closed = np.full((len(methods), len(results.tasks)), math.nan)
     points = closed.copy()
     for row, name in enumerate(methods):
@@ -81,9 +81,9 @@ def _gap_picture(results: SettingResults) -> PagePicture:
     plot_gap_closed(closed, methods, list(results.tasks), figure.subplots(), points=points)
     return PagePicture(
         name=f"{results.name}-gap",
-        caption=f"{_title(results)}: gap closed per task, 0 at the floor (white) and 1 at the "
-        "ceiling (blue), red below the floor; on grey, where there is no gap, points of accuracy "
-        "above the floor",
+        caption=f"{_title(results)}: gap closed per task, the best methods on top; 0 at the floor "
+        "(white) and 1 at the ceiling (blue), red below the floor; on grey, where there is no "
+        "gap, points of accuracy above the floor",
         figure=figure,
         description="The gap closed by every method on every task, as in the table of tasks.",
     )
@@ -120,7 +120,7 @@ def _ranges_picture(results: SettingResults) -> PagePicture:
     return PagePicture(
         name=f"{results.name}-accuracy",
         caption=f"{_title(results)}: fresh accuracy between floor and ceiling; intervals over "
-        "draws",
+        "draws. The table of tasks has every method by name",
         figure=figure,
         description="Fresh accuracy per task of floor, ceiling and all methods, set off: "
         f"{', '.join(highlight) or 'none'}. The numbers stand in the table of tasks.",
