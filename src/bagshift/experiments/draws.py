@@ -19,6 +19,7 @@ Bags are made in one of these ways:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -85,7 +86,7 @@ class Draw:
     y_fresh: NDArray[np.int8]
     seed: int
 
-    @property
+    @cached_property
     def bags(self) -> Bags:
         """The bags with their shares; the positive class is 1."""
         return Bags.from_arrays(self.bag_ids, self.shares, positive=1, negative=-1)
@@ -199,7 +200,7 @@ def _rows_of_large_groups(domains: LabelledDomains, rows: NDArray[np.intp]) -> N
     if domains.groups is None:
         raise BagError("These rows have no natural groups; take another kind of bags.")
     _, group, sizes = np.unique(domains.groups[rows], return_inverse=True, return_counts=True)
-    if n_large_groups(domains.groups[rows]) < 2:
+    if np.sum(sizes >= SMALLEST_NATURAL_BAG) < 2:
         raise BagError(
             f"Fewer than two natural groups have {SMALLEST_NATURAL_BAG} of {len(rows)} rows; take "
             "another kind of bags."

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every method of the library as it takes part in the league, with what it may choose from.
 
-All choose by the shares of held-out bags (:mod:`bagshift.experiments.selection`), except for
-TGPLMCV and CountLikelihoodCV, which bring their own search, and for floor and ceiling. Costs are
-those of the protocol, 1/4, 1 and 8, where a cost multiplies a loss of rows; kernels are linear for
-text and RBF of three widths else.
+Most choose by the share error of held-out bags (:mod:`bagshift.experiments.selection`). TGPLMCV,
+InverseCalibrationSVM and SourceSVM do so by the path search of the library, with its own grid and
+folds; CountLikelihoodCV by its own search, on the counts of held-out bags; LLPKMeans chooses
+nothing; floor and ceiling choose by accuracy on their own rows. Costs are those of the protocol,
+1/4, 1 and 8, where a cost multiplies a loss of rows; kernels are linear for text and RBF of three
+widths else.
 """
 
 from __future__ import annotations
@@ -25,7 +27,15 @@ from sklearn.svm import SVC
 
 from bagshift import estimators
 from bagshift.experiments.draws import Draw
-from bagshift.experiments.selection import Setting, mapped, rbf_widths, score, select
+from bagshift.experiments.selection import (
+    Setting,
+    mapped,
+    rbf_widths,
+    score,
+    select,
+    source_for,
+    widths_for,
+)
 from bagshift.model_selection import TGPLMCV, CountLikelihoodCV, path_search
 
 FLOOR, CEILING = "source-svm", "ceiling"
@@ -79,7 +89,7 @@ def _searched(
     """Return the fit of a machine with a kernel."""
 
     def fit(draw: Draw) -> tuple[Any, Setting]:
-        machine = estimator.__class__(**estimator.get_params()).set_params(kernel=draw.kernel)
+        machine = clone(estimator).set_params(kernel=draw.kernel)
         tried = list(settings)
         if draw.kernel == "rbf":
             tried = [{**one, "gamma": gamma} for gamma in rbf_widths(draw) for one in settings]
@@ -123,16 +133,11 @@ def _by_path(estimator: Any) -> Fit:
     """Return the fit of a machine whose settings are solved from one another."""
 
     def fit(draw: Draw) -> tuple[Any, Setting]:
-        machine = estimator.__class__(**estimator.get_params()).set_params(kernel=draw.kernel)
-        found = path_search(machine, draw.X_bagged, draw.bags, source=_source_for(machine, draw))
+        machine = clone(estimator).set_params(kernel=draw.kernel)
+        found = path_search(machine, draw.X_bagged, draw.bags, source=source_for(machine, draw))
         return found.best_estimator, found.best_params
 
     return fit
-
-
-def _source_for(machine: Any, draw: Draw) -> Any:
-    tags = estimators.get_bag_tags(machine)
-    return draw.source if tags.uses_source or tags.needs_source else None
 
 
 def _tgplm(draw: Draw) -> tuple[Any, Setting]:
@@ -186,8 +191,7 @@ def supervised_svm(kernel: str, X: Any, y: NDArray[np.int8], seed: int) -> tuple
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     options = {"cv": folds, "refit": False, "error_score": "raise"}
     if kernel == "rbf":
-        scale = float(1.0 / (X.shape[1] * X.var()))
-        grid["gamma"] = [0.25 * scale, scale, 4.0 * scale]
+        grid["gamma"] = widths_for(X)
         search = GridSearchCV(SVC(), grid, **options).fit(X, y)
     else:
         # The same machines, many times faster on sparse rows.

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.kernel_approximation import Nystroem
 
@@ -76,9 +76,42 @@ def rbf_widths(draw: Draw) -> list[float]:
     list of float
         gamma = 1 / (n_features * variance) times 1/4, 1 and 4.
     """
-    X = np.concatenate([draw.X_source, draw.X_bagged])
+    return widths_for(np.concatenate([draw.X_source, draw.X_bagged]))
+
+
+def widths_for(X: NDArray[np.float64]) -> list[float]:
+    """Return the widths of the protocol for rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        The rows.
+
+    Returns
+    -------
+    list of float
+        gamma = 1 / (n_features * variance) times 1/4, 1 and 4.
+    """
     scale = float(1.0 / (X.shape[1] * X.var()))
     return [0.25 * scale, scale, 4.0 * scale]
+
+
+def source_for(machine: Any, draw: Draw) -> Any:
+    """Return the source of a draw for a machine that has use for one.
+
+    Parameters
+    ----------
+    machine : classifier
+        The machine.
+    draw : Draw
+        The draw.
+
+    Returns
+    -------
+    tuple or None
+    """
+    tags = get_bag_tags(machine)
+    return draw.source if tags.uses_source or tags.needs_source else None
 
 
 def _views(estimator: Any, settings: Sequence[Setting], draw: Draw) -> list[tuple[Setting, Draw]]:
@@ -159,8 +192,4 @@ def score(estimator: Any, setting: Setting, draw: Draw) -> float:
 
 
 def _fitted(machine: Any, draw: Draw, rows: Any) -> Any:
-    tags = get_bag_tags(machine)
-    source = draw.source if tags.uses_source or tags.needs_source else None
-    X = draw.X_bagged[rows]
-    X = X.tocsr() if sp.issparse(X) else X
-    return machine.fit(X, draw.bags[rows], source=source)
+    return machine.fit(draw.X_bagged[rows], draw.bags[rows], source=source_for(machine, draw))

@@ -27,9 +27,8 @@ from bagshift.model_selection._path_engine import (
     _KERNEL_PARAMETERS,
     _Block,
     _make_blocks,
-    _solve_chain,
+    _solved_chains,
 )
-from bagshift.solvers import CoupledProblem
 
 Rows = NDArray[np.int64]
 Part = tuple[TrainingData, NDArray[np.intp]]
@@ -90,9 +89,8 @@ def _kernel_of_domain(block: _Block, domain: str) -> NDArray[Any]:
     """Return the kernel of all rows of a domain with all units."""
     data, given = block.data, block.given
     if domain == "source":
-        return block.gram[
-            : given.n_source
-        ]  # in every machine that has a source its rows are units
+        # In every machine that has a source its rows are units.
+        return block.gram[: given.n_source]
     return unit_cross(
         block.kernel,
         given.X_target,
@@ -112,11 +110,7 @@ def _count_right_of_block(
     is_positive = truth[fold.test, np.newaxis] > 0
     by_source_machine = fold.domain == "source" and data.n_source > 0
     right = np.empty(len(block.machines), dtype=np.int64)
-    problems: dict[CoupledMachine, CoupledProblem] = {}
-    for chain in block.chains:
-        if chain.machine not in problems:
-            problems[chain.machine] = chain.machine._problem(data, gram)
-        solved = _solve_chain(chain, problems[chain.machine])
+    for chain, solved in _solved_chains(block, data, gram, before=lambda: None):
         scores = solved.source_scores(cross) if by_source_machine else solved.scores(cross)
         right[chain.settings] = np.sum((scores > 0) == is_positive, axis=0)
     return right

@@ -8,7 +8,7 @@ coupling alone form chains that are solved from one another: along the coupling 
 is still feasible; from (C_source, C_target) to a common multiple of both, so is its multiple.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -229,12 +229,7 @@ def _errors_of_block(block: _Block, fold: BagFold, cross: NDArray[Any], task: Ta
     bags = block.given.bags[fold.test_rows]
     shape = len(block.machines), len(fold.test_bags)
     errors = _FoldErrors(np.empty(shape), np.empty(shape), np.empty(shape[0], dtype=bool))
-    problems: dict[CoupledMachine, CoupledProblem] = {}
-    for chain in block.chains:
-        task.check()
-        if chain.machine not in problems:
-            problems[chain.machine] = chain.machine._problem(data, gram)
-        solved = _solve_chain(chain, problems[chain.machine])
+    for chain, solved in _solved_chains(block, data, gram, task.check):
         scores = solved.scores(cross)
         hard, soft = bag_errors_of(bags, scores, chain.machine, flipped=block.given.is_flipped)
         errors.hard[chain.settings], errors.soft[chain.settings] = hard.T, soft.T
@@ -391,6 +386,18 @@ def _chains(machines: list[CoupledMachine]) -> list[_Chain]:
             )
         )
     return chains
+
+
+def _solved_chains(
+    block: _Block, data: TrainingData, gram: NDArray[Any], before: Callable[[], None]
+) -> Iterator[tuple[_Chain, CoupledChain]]:
+    """Solve the chains of a block on a part of its data, something being done before each."""
+    problems: dict[CoupledMachine, CoupledProblem] = {}
+    for chain in block.chains:
+        before()
+        if chain.machine not in problems:
+            problems[chain.machine] = chain.machine._problem(data, gram)
+        yield chain, _solve_chain(chain, problems[chain.machine])
 
 
 def _solve_chain(chain: _Chain, problem: CoupledProblem) -> CoupledChain:

@@ -74,8 +74,8 @@ _AXES = {
 
 # Of the paper: 13 widths, 19 costs of each domain and 18 couplings.
 _PAPER_GAMMAS = [2.0**k for k in range(-6, 7)]
-_PAPER_COSTS = [2.0**k for k in range(-8, 11)]
-_PAPER_COUPLINGS = [2.0**k for k in range(-6, 12)]
+PAPER_COSTS = [2.0**k for k in range(-8, 11)]
+PAPER_COUPLINGS = [2.0**k for k in range(-6, 12)]
 
 
 @dataclass(frozen=True)
@@ -157,10 +157,10 @@ def _paper_grid(machine: CoupledMachine, data: TrainingData) -> Grid:
         unit = clone(machine).set_params(gamma="paper")._kernel(data).gamma
         grid["gamma"] = [multiple * unit for multiple in _PAPER_GAMMAS]
     if not isinstance(machine, TGPLM):
-        return grid | {"C": _PAPER_COSTS}
-    grid["C_target"] = _PAPER_COSTS
+        return grid | {"C": PAPER_COSTS}
+    grid["C_target"] = PAPER_COSTS
     if data.n_source:
-        grid |= {"C_source": _PAPER_COSTS, "coupling": _PAPER_COUPLINGS}
+        grid |= {"C_source": PAPER_COSTS, "coupling": PAPER_COUPLINGS}
     return grid
 
 

@@ -30,6 +30,7 @@ from bagshift.experiments.paper.protocols import (
     unit_gamma,
 )
 from bagshift.experiments.runs import Job, Outcome
+from bagshift.model_selection.grids import PAPER_COUPLINGS
 
 Assumption = Literal["mild", "strong"]
 ASSUMPTIONS: tuple[Assumption, ...] = get_args(Assumption)
@@ -46,7 +47,7 @@ HONEST_METHODS = {
 # The path along the coupling: kernel 2 sigma^2 = s, and costs in the middle of the paper's grid.
 PATH_BAG_SIZES = (8, 16)
 PATH_COSTS = {"C_source": 2.0, "C_target": 1.0}
-COUPLINGS = tuple(2.0**power for power in range(-6, 12))
+COUPLINGS = tuple(PAPER_COUPLINGS)
 # Where large and small couplings are compared with what they should become.
 LIMIT_BAG_SIZE = 8
 LIMIT_COSTS = (2.0**-6, 2.0, 32.0)

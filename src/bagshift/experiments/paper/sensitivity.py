@@ -25,6 +25,7 @@ from bagshift.experiments.paper.synthetic import claim_row
 from bagshift.experiments.paper.verdicts import RULES, Claim
 from bagshift.experiments.provenance import provenance
 from bagshift.experiments.runs import Job, Outcome
+from bagshift.model_selection.grids import PAPER_COSTS, PAPER_COUPLINGS
 from bagshift.plotting.sensitivity import plot_sensitivity
 
 NAME = "sensitivity"
@@ -32,8 +33,7 @@ COSTS_TASK, TASK = "comp/talk", "orgs/people"
 USUAL: Setting = {"C_source": 20.0, "C_target": 20.0, "coupling": 1.0}
 BAG_SIZE = 8
 COSTS = (10.0, 20.0, 30.0, 40.0)
-ALL_COSTS = tuple(2.0**power for power in range(-8, 11))
-COUPLINGS = tuple(2.0**power for power in range(-6, 12))
+ALL_COSTS, COUPLINGS = tuple(PAPER_COSTS), tuple(PAPER_COUPLINGS)
 BAG_SIZES = (2, 4, 8, 16, 32)
 ROWS: dict[Where, str] = {"in_sample": "in-sample", "fresh": "fresh rows"}
 
