@@ -52,6 +52,33 @@ def typical_row_length(parts: list[Any]) -> float:
 
 
 @dataclass(frozen=True, eq=False)
+class LinearMachine:
+    """Weights and intercept.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_features,)
+    intercept : float
+    """
+
+    weights: Floats
+    intercept: float
+
+    def scores(self, features: Any) -> Floats:
+        """Return the score of every row.
+
+        Parameters
+        ----------
+        features : matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return np.asarray(features @ self.weights + self.intercept)
+
+
+@dataclass(frozen=True, eq=False)
 class Machines:
     """The two linear machines.
 
@@ -67,6 +94,16 @@ class Machines:
     source_intercept: float
     target_weights: Floats
     target_intercept: float
+
+    @property
+    def source(self) -> LinearMachine:
+        """The source machine."""
+        return LinearMachine(self.source_weights, self.source_intercept)
+
+    @property
+    def target(self) -> LinearMachine:
+        """The target machine."""
+        return LinearMachine(self.target_weights, self.target_intercept)
 
     @classmethod
     def both(cls, weights: Floats, intercept: float) -> Machines:
@@ -106,8 +143,11 @@ class Pull:
 class TargetCoordinates:
     """The target machine alone; `row_length` is r of the module's head."""
 
+    n_intercepts = 1
+
     def __init__(self, n_features: int, *, row_length: float = 1.0) -> None:
         self.size = n_features + 1
+        self.n_features = n_features
         self.row_length = row_length
 
     def encode(self, machines: Machines) -> Floats:
@@ -122,12 +162,24 @@ class TargetCoordinates:
     def penalty_gradient(self, v: Floats) -> Floats:
         return np.append(v[:-1], 0.0)
 
+    @property
+    def penalty(self) -> Floats:
+        """Return the curvature of the regulariser in every unknown."""
+        return self.penalty_gradient(np.ones(self.size))
+
+    def curve_back(self, source: Floats, target: Floats) -> Floats:
+        """Return the curvature in the unknowns that curvatures in the machines amount to."""
+        scale = np.append(np.full(self.size - 1, 1.0 / self.row_length), 1.0)
+        return np.asarray(scale[:, None] * target * scale)
+
 
 class CoupledCoordinates:
     """Mean and difference of the machines, scaled so that the regulariser is round.
 
     `row_length` is r of the module's head.
     """
+
+    n_intercepts = 2
 
     def __init__(self, n_features: int, coupling: float, *, row_length: float = 1.0) -> None:
         self.size = 2 * n_features + 2
@@ -177,6 +229,38 @@ class CoupledCoordinates:
     def penalty_gradient(self, v: Floats) -> Floats:
         q = self.n_features
         return np.append(v[: 2 * q], [0.0, self.intercept_penalty * v[2 * q + 1]])
+
+    @property
+    def penalty(self) -> Floats:
+        """Return the curvature of the regulariser in every unknown."""
+        return self.penalty_gradient(np.ones(self.size))
+
+    def curve_back(self, source: Floats, target: Floats) -> Floats:
+        """Return the curvature in the unknowns that curvatures in the machines amount to.
+
+        Parameters
+        ----------
+        source, target : ndarray of shape (n_features + 1, n_features + 1)
+            In the weights and, last, the intercept of either machine.
+
+        Returns
+        -------
+        ndarray of shape (2 n_features + 2, 2 n_features + 2)
+        """
+        q = self.n_features
+        common = np.append(np.full(q, 1.0 / self._unit), 1.0)
+        apart = np.append(np.full(q, self.shrink / self._unit), self.shrink / self._shift_unit)
+        total, contrast = target + source, target - source
+        across = common[:, None] * contrast * apart
+        blocks = np.block(
+            [
+                [common[:, None] * total * common, across],
+                [across.T, apart[:, None] * total * apart],
+            ]
+        )
+        # From (weights, intercept) of mean and difference to both weights, then both intercepts.
+        order = np.r_[:q, q + 1 : 2 * q + 1, q, 2 * q + 1]
+        return np.asarray(blocks[np.ix_(order, order)])
 
 
 Coordinates = TargetCoordinates | CoupledCoordinates

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Newton's method with an exact line search on smoothed hinge and tube losses.
+
+A smoothed loss is straight but for its rounded part, so the problem is piecewise quadratic and
+convex. Newton's step is right until a unit enters or leaves the rounded part of its loss; where
+the slope at the end of a step tells that this mattered, the lowest place along the step is
+searched by the slopes at a few places on it, which are as cheap as one pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve
+
+from bagshift.solvers._coordinates import Coordinates, LinearMachine, Pull
+from bagshift.solvers._sums import Sums
+from bagshift.solvers.unit_passes import UnitPasses
+
+Floats = NDArray[np.float64]
+
+# A step whose end is this steep, relative to its beginning, is searched for a better end.
+_STEEP = 0.5
+_LENGTHS = 2.0 ** np.arange(-10.0, 3.0)
+# The search ends between places this flat.
+_FLAT, _N_PLACES, _MOST_SEARCHES = 0.1, 12, 6
+# Intercepts move no further in a step, in units of score.
+_FARTHEST = 10.0
+# Added to the diagonal of a curvature, relative to its largest entry.
+_RIDGE = 1e-14
+# Decrease, relative to the objective, that rounding hides.
+_ROUNDING = 1e-16
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothedPoint:
+    """The problem at one place.
+
+    Attributes
+    ----------
+    v, gradient : ndarray of shape (size,)
+        The unknowns, and the gradient of the smoothed problem.
+    curvature : ndarray of shape (size, size)
+    value : float
+        Of the exact problem.
+    gap : float
+        Part of the duality gap that smoothing leaves.
+    slack : float
+        Part of it that a gradient that is not zero leaves.
+    n_free : int
+        Units in the rounded part of their loss.
+    """
+
+    v: Floats
+    gradient: Floats
+    curvature: Floats
+    value: float
+    gap: float
+    slack: float
+    n_free: int
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Units of one machine, and what others that have settled on a side add to the slope.
+
+    Attributes
+    ----------
+    passes : UnitPasses or None
+        None for no units.
+    settled : ndarray of shape (n_features + 1,)
+    """
+
+    passes: UnitPasses | None
+    settled: Floats
+
+    def sums(self, machine: LinearMachine, smoothing: float) -> Sums:
+        settled = Sums(0.0, 0.0, self.settled)
+        if self.passes is None:
+            return settled
+        return self.passes.sums(machine, smoothing) + settled
+
+    def anchored(self, machine: LinearMachine, smoothing: float) -> Part:
+        """Return the part with the dual variables at a machine as anchors of the next ones."""
+        if self.passes is None:
+            return self
+        units = self.passes.units
+        anchors = units.duals(units.residuals(machine), smoothing)
+        return replace(self, passes=replace(self.passes, units=replace(units, anchors=anchors)))
+
+    def slopes_along(
+        self, machine: LinearMachine, direction: LinearMachine, smoothing: float, lengths: Floats
+    ) -> Floats:
+        straight = self.settled[:-1] @ direction.weights + self.settled[-1] * direction.intercept
+        if self.passes is None:
+            return np.full(len(lengths), straight)
+        slopes = self.passes.slopes_along(machine, direction, smoothing=smoothing, lengths=lengths)
+        return np.asarray(straight + slopes)
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothedProblem:
+    """The smoothed problem, multiplied by the square of the length of a row.
+
+    Attributes
+    ----------
+    source, target : Part
+    coordinates : Coordinates
+        What the unknowns mean, and the length of a row.
+    smoothing : float
+    """
+
+    source: Part
+    target: Part
+    coordinates: Coordinates
+    smoothing: float
+
+    def at(self, v: Floats) -> SmoothedPoint:
+        machines = self.coordinates.decode(v)
+        source = self.source.sums(machines.source, self.smoothing)
+        target = self.target.sums(machines.target, self.smoothing)
+        unit = self.coordinates.row_length**2
+        penalty = self.coordinates.penalty
+        pull = Pull(source.slope[:-1], source.slope[-1], target.slope[:-1], target.slope[-1])
+        gradient = penalty * v + unit * self.coordinates.pull_back(pull)
+        has_penalty = penalty > 0
+        slack = 0.5 * float((gradient[has_penalty] ** 2 / penalty[has_penalty]).sum())
+        n_free = source.n_free + target.n_free
+        # An equality that the dual variables miss by a little is met by moving free ones, which
+        # are within the rounded part of their border; without any, by a unit of score.
+        slack += float(np.abs(gradient[~has_penalty]).sum()) * (self.smoothing if n_free else 1.0)
+        return SmoothedPoint(
+            v=v,
+            gradient=gradient,
+            curvature=np.diag(penalty)
+            + unit * self.coordinates.curve_back(_curvature(source), _curvature(target)),
+            value=0.5 * float(v @ (penalty * v)) + unit * (source.loss + target.loss),
+            gap=unit * (source.gap + target.gap),
+            slack=slack,
+            n_free=n_free,
+        )
+
+    def slopes_along(self, v: Floats, step: Floats, lengths: Floats) -> Floats:
+        """Return the slope at some places along a step."""
+        machines, directions = self.coordinates.decode(v), self.coordinates.decode(step)
+        source = self.source.slopes_along(
+            machines.source, directions.source, self.smoothing, lengths
+        )
+        target = self.target.slopes_along(
+            machines.target, directions.target, self.smoothing, lengths
+        )
+        penalty = self.coordinates.penalty
+        losses = self.coordinates.row_length**2 * (source + target)
+        return losses + step @ (penalty * v) + lengths * (step @ (penalty * step))
+
+
+def _curvature(sums: Sums) -> Floats:
+    size = len(sums.slope)
+    return np.zeros((size, size)) if sums.curvature is None else sums.curvature
+
+
+def minimise(
+    objective: SmoothedProblem, v: Floats, *, worth: float, max_iter: int
+) -> tuple[SmoothedPoint, int]:
+    """Minimise a smoothed problem.
+
+    Parameters
+    ----------
+    objective : SmoothedProblem
+    v : ndarray of shape (size,)
+        Where to begin.
+    worth : float
+        Stop when the gradient leaves no more than this part of the objective open.
+    max_iter : int
+        Limit on passes.
+
+    Returns
+    -------
+    point : SmoothedPoint
+    n_passes : int
+    """
+    point, n_passes = objective.at(v), 1
+    while point.slack > worth * point.value and n_passes < max_iter:
+        step = _newton_step(point, objective.coordinates.n_intercepts)
+        promise = -float(point.gradient @ step)
+        if not promise > _ROUNDING * point.value:
+            break
+        proposal = objective.at(point.v + step)
+        n_passes += 1
+        if abs(float(proposal.gradient @ step)) > _STEEP * promise:
+            length, n_searched = _lowest(objective, point.v, step, promise)
+            proposal = objective.at(point.v + length * step)
+            n_passes += n_searched + 1
+        point = proposal
+    return point, n_passes
+
+
+def _newton_step(point: SmoothedPoint, n_intercepts: int) -> Floats:
+    """Return Newton's step, of which intercepts go a limited way: they may have no curvature."""
+    curvature = point.curvature.copy()
+    diagonal = curvature.diagonal().copy()
+    diagonal += _RIDGE * diagonal.max()
+    diagonal[-n_intercepts:] += np.abs(point.gradient[-n_intercepts:]) / _FARTHEST
+    np.fill_diagonal(curvature, diagonal)
+    return np.asarray(solve(curvature, -point.gradient, assume_a="pos", check_finite=False))
+
+
+def _lowest(
+    objective: SmoothedProblem, v: Floats, step: Floats, promise: float
+) -> tuple[float, int]:
+    """Return how far along a step the lowest place is, and the passes that it took to find it.
+
+    The slope grows along the step, from minus the promise on.
+    """
+    low, high = 0.0, float(_LENGTHS[-1])
+    slope = -promise
+    lengths = _LENGTHS
+    for n_passes in range(1, _MOST_SEARCHES + 1):
+        slopes = np.append(slope, objective.slopes_along(v, step, lengths))
+        lengths = np.append(low, lengths)
+        after = int(np.searchsorted(slopes, 0.0))
+        if after == len(slopes):
+            return float(lengths[-1]), n_passes
+        low, high = float(lengths[after - 1]), float(lengths[after])
+        slope, end = float(slopes[after - 1]), float(slopes[after])
+        if max(-slope, end) <= _FLAT * promise:
+            break
+        lengths = np.linspace(low, high, _N_PLACES + 1)[1:]
+    return low + (high - low) * slope / (slope - end), n_passes

@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: BSD-3-Clause
+r"""Units of the hinge and the tube loss under a linear machine, exactly and smoothed.
+
+A unit with features :math:`x`, target :math:`t`, half width :math:`\varepsilon` and box
+:math:`[L, U]` has at the residual :math:`r = t - w^\top x - b` the loss
+
+.. math:: \ell(r) = \max_{L \le z \le U}\ z r - \varepsilon |z|,
+
+which is the hinge loss for :math:`t = \pm 1`, :math:`\varepsilon = 0` and the box
+:math:`[0, C]` or :math:`[-C, 0]`, and the tube loss for the box :math:`[-C, C]`. It is smoothed by
+a charge for the distance of :math:`z` from a guess :math:`\bar z`, its anchor: with
+:math:`c = \max(-L, U)`,
+
+.. math::
+
+    \ell_\mu(r) = \max_{L \le z \le U}\ z r - \varepsilon |z|
+    - \frac{\mu}{2 c} (z - \bar z)^2 .
+
+With :math:`\bar r = r + \mu \bar z / c` the maximum is at
+:math:`z = \operatorname{clip}(c\,(\bar r \mp \varepsilon) / \mu, L, U)` outside the tube and at
+0 in it; :math:`-z` is the slope of :math:`\ell_\mu` in the score, and :math:`c / \mu` its
+curvature where :math:`z` is strictly between its bounds and not zero. An anchor in the middle of
+the box makes Huber's rounding of a kink that lies in the middle of the rounded part [1]_. The
+maximisers at a minimum of the smoothed problem, as anchors of the next one, make the method of
+multipliers [2]_, which comes to the exact minimum without :math:`\mu` going to zero.
+
+These :math:`z` are dual variables. At a minimum of the smoothed problem they are feasible for the
+dual of the exact one, and :math:`\sum \ell(r) - (z r - \varepsilon |z|)` is the duality gap.
+
+References
+----------
+.. [1] O. Chapelle. Training a support vector machine in the primal. Neural Computation 19(5),
+   2007.
+.. [2] R. T. Rockafellar. Augmented Lagrangians and applications of the proximal point algorithm
+   in convex programming. Mathematics of Operations Research 1(2), 1976.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from bagshift.solvers._coordinates import LinearMachine
+from bagshift.solvers._sums import Sums
+
+Floats = NDArray[np.float64]
+
+# Units this near a border are on it, in units of score.
+_TOUCH = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class LinearUnits:
+    """Units of one machine; see the module for their loss.
+
+    Parameters
+    ----------
+    features : matrix of shape (n_units, n_features)
+        Dense or CSR, float64 or float32; sums are in double precision.
+    targets : ndarray of shape (n_units,)
+        -1 or +1 on labelled units, calibrated score on bags.
+    half_widths : ndarray of shape (n_units,)
+        Half width of the tube; 0 on labelled units.
+    lower, upper : ndarray of shape (n_units,)
+        Box of each dual variable, with zero in it.
+    anchors : ndarray of shape (n_units,), optional
+        Guesses of the dual variables; by default the middles of the boxes.
+    """
+
+    features: Any
+    targets: Floats
+    half_widths: Floats
+    lower: Floats
+    upper: Floats
+    anchors: Floats | None = None
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return len(self.targets)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.features.shape[1])
+
+    @property
+    def costs(self) -> Floats:
+        """Largest size of each dual variable; shape (n_units,)."""
+        return np.maximum(-self.lower, self.upper)
+
+    def take(self, rows: Any) -> LinearUnits:
+        """Return some of the units.
+
+        Parameters
+        ----------
+        rows : slice or int ndarray
+
+        Returns
+        -------
+        LinearUnits
+        """
+        return LinearUnits(
+            self.features[rows],
+            self.targets[rows],
+            self.half_widths[rows],
+            self.lower[rows],
+            self.upper[rows],
+            None if self.anchors is None else self.anchors[rows],
+        )
+
+    def duals(self, residuals: Floats, smoothing: float) -> Floats:
+        r"""Return the maximisers z of the module's head.
+
+        Parameters
+        ----------
+        residuals : ndarray of shape (n_units,)
+        smoothing : float
+            :math:`\mu`, in units of score; positive.
+
+        Returns
+        -------
+        ndarray of shape (n_units,)
+        """
+        rate = self.costs / smoothing
+        anchors = 0.5 * (self.lower + self.upper) if self.anchors is None else self.anchors
+        pulled = rate * residuals + anchors
+        beyond = np.maximum(np.abs(pulled) - rate * self.half_widths, 0.0)
+        return np.clip(np.copysign(beyond, pulled), self.lower, self.upper)
+
+    def reached(self, duals: Floats, residuals: Floats) -> Floats:
+        r"""Return :math:`z r - \varepsilon |z|`: the part of the loss that dual variables reach.
+
+        Parameters
+        ----------
+        duals, residuals : ndarray of shape (n_units,)
+
+        Returns
+        -------
+        ndarray of shape (n_units,)
+        """
+        return np.asarray(duals * residuals - self.half_widths * np.abs(duals))
+
+    def residuals(self, machine: LinearMachine) -> Floats:
+        """Return target less score of every unit.
+
+        Parameters
+        ----------
+        machine : LinearMachine
+
+        Returns
+        -------
+        ndarray of shape (n_units,)
+        """
+        return self.targets - machine.scores(self.features.astype(np.float64, copy=False))
+
+    def sums(self, machine: LinearMachine, smoothing: float) -> Sums:
+        """Return loss, gap, slope and curvature at a machine.
+
+        Parameters
+        ----------
+        machine : LinearMachine
+        smoothing : float
+
+        Returns
+        -------
+        Sums
+        """
+        features = self.features.astype(np.float64, copy=False)
+        residuals = self.targets - machine.scores(features)
+        duals = self.duals(residuals, smoothing)
+        loss = self.reached(self.settled(self.sides(residuals)), residuals)
+        reached = self.reached(duals, residuals)
+        is_free = (duals > self.lower) & (duals < self.upper)
+        is_free &= (duals != 0) | (self.half_widths == 0)
+        return Sums(
+            loss=float(loss.sum()),
+            gap=float((loss - reached).sum()),
+            slope=-np.append(features.T @ duals, duals.sum()),
+            curvature=_bordered(features[is_free], self.costs[is_free] / smoothing),
+            n_free=int(is_free.sum()),
+        )
+
+    def slopes_along(
+        self,
+        machine: LinearMachine,
+        direction: LinearMachine,
+        *,
+        smoothing: float,
+        lengths: Floats,
+    ) -> Floats:
+        """Return the slope of the smoothed loss along a line, at some places on it.
+
+        Parameters
+        ----------
+        machine : LinearMachine
+            Where the line begins.
+        direction : LinearMachine
+            Where it goes.
+        smoothing : float
+        lengths : ndarray of shape (n_lengths,)
+            How far along the line the places are.
+
+        Returns
+        -------
+        ndarray of shape (n_lengths,)
+        """
+        features = self.features.astype(np.float64, copy=False)
+        products = features @ np.column_stack([machine.weights, direction.weights])
+        residuals = self.targets - (products[:, 0] + machine.intercept)
+        change = products[:, 1] + direction.intercept
+        slopes = [-(self.duals(residuals - a * change, smoothing) @ change) for a in lengths]
+        return np.array(slopes)
+
+    def sides(self, residuals: Floats) -> NDArray[np.int8]:
+        """Return 1 above the tube, -1 below it and 0 in it, for every unit.
+
+        Parameters
+        ----------
+        residuals : ndarray of shape (n_units,)
+
+        Returns
+        -------
+        int ndarray of shape (n_units,)
+        """
+        above = (residuals > self.half_widths).astype(np.int8)
+        return above - (residuals < -self.half_widths).astype(np.int8)
+
+    def distances(self, residuals: Floats) -> Floats:
+        """Return how far each unit is from the nearest border of its tube, in units of score.
+
+        Parameters
+        ----------
+        residuals : ndarray of shape (n_units,)
+
+        Returns
+        -------
+        ndarray of shape (n_units,)
+        """
+        return np.asarray(np.abs(np.abs(residuals) - self.half_widths))
+
+    def settled(self, sides: NDArray[np.int8]) -> Floats:
+        """Return the dual variables of units that are far on their side.
+
+        Parameters
+        ----------
+        sides : int ndarray of shape (n_units,)
+
+        Returns
+        -------
+        ndarray of shape (n_units,)
+        """
+        return np.where(sides > 0, self.upper, np.where(sides < 0, self.lower, 0.0))
+
+    def settled_sums(self, sides: NDArray[np.int8], residuals: Floats) -> Sums:
+        """Return loss, gap and slope of units whose dual variables are those of given sides.
+
+        Parameters
+        ----------
+        sides : int ndarray of shape (n_units,)
+        residuals : ndarray of shape (n_units,)
+
+        Returns
+        -------
+        Sums
+        """
+        duals = self.settled(sides)
+        loss = self.reached(self.settled(self.sides(residuals)), residuals)
+        gap = loss - self.reached(duals, residuals)
+        slope = -np.append(self.features.T @ duals, duals.sum())
+        return Sums(float(loss.sum()), float(gap.sum()), slope)
+
+    def room(self, residuals: Floats, *, up: bool) -> tuple[float, float]:
+        """Return what a small change of the intercept does, and how long that stays so.
+
+        Parameters
+        ----------
+        residuals : ndarray of shape (n_units,)
+        up : bool
+            Whether the intercept grows or falls.
+
+        Returns
+        -------
+        slope : float
+            Growth of the loss by unit of change.
+        room : float
+            Change up to which the slope stays, in units of score; may be infinite.
+        """
+        after = residuals - _TOUCH if up else residuals + _TOUCH
+        duals = self.settled(self.sides(after))
+        borders = np.stack([self.half_widths, -self.half_widths])
+        ways = after - borders if up else borders - after
+        ways = np.where((ways > 0) & (self.costs > 0), ways, np.inf)
+        total = float(duals.sum())
+        return -total if up else total, float(ways.min(initial=np.inf))
+
+
+def _bordered(features: Any, factors: Floats) -> Floats | None:
+    """Return the weighted sum of the squares of rows that end in a one; None without rows."""
+    if len(factors) == 0:
+        return None
+    n_features = features.shape[1]
+    total = np.empty((n_features + 1, n_features + 1))
+    if sparse.issparse(features):
+        total[:-1, :-1] = (features.T @ features.multiply(factors[:, None]).tocsr()).toarray()
+    else:
+        total[:-1, :-1] = (features.T * factors) @ features
+    total[-1, :-1] = features.T @ factors
+    total[:-1, -1] = total[-1, :-1]
+    total[-1, -1] = factors.sum()
+    return total

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Passes over the units of one machine, chunk by chunk.
+
+Sums over chunks go along a binary tree (:mod:`bagshift.solvers._sums`), so they do not depend on
+who computes a chunk. The optimiser knows these passes only, and not where the units lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from bagshift.solvers._coordinates import LinearMachine
+from bagshift.solvers._sums import Summand, Sums, add_up
+from bagshift.solvers.linear_units import LinearUnits
+
+__all__ = ["CHUNK_ROWS", "UnitPasses"]
+
+Floats = NDArray[np.float64]
+Result = TypeVar("Result")
+
+# Units that are summed up before the tree of sums goes on. Part of what a solution is to the last
+# digit, so the same everywhere.
+CHUNK_ROWS = 8192
+
+
+@dataclass(frozen=True, eq=False)
+class UnitPasses:
+    """Passes over units in memory, or in arrays mapped into it.
+
+    Parameters
+    ----------
+    units : LinearUnits
+    pool : Executor, optional
+        Whose threads compute a chunk at a time each; results do not depend on it.
+    """
+
+    units: LinearUnits
+    pool: Executor | None = None
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return self.units.n_units
+
+    @property
+    def total_cost(self) -> float:
+        """Sum of the costs."""
+        return float(self.units.costs.sum())
+
+    def sums(self, machine: LinearMachine, smoothing: float) -> Sums:
+        """Return loss, gap, slope and curvature at a machine.
+
+        Parameters
+        ----------
+        machine : LinearMachine
+        smoothing : float
+            As :class:`LinearUnits` has it.
+
+        Returns
+        -------
+        Sums
+        """
+        return self._add_up(lambda chunk: chunk.sums(machine, smoothing))
+
+    def slopes_along(
+        self,
+        machine: LinearMachine,
+        direction: LinearMachine,
+        *,
+        smoothing: float,
+        lengths: Floats,
+    ) -> Floats:
+        """Return the slope of the smoothed loss along a line, at some places on it.
+
+        Parameters
+        ----------
+        machine, direction : LinearMachine
+        smoothing : float
+        lengths : ndarray of shape (n_lengths,)
+
+        Returns
+        -------
+        ndarray of shape (n_lengths,)
+        """
+        return self._add_up(
+            lambda chunk: chunk.slopes_along(
+                machine, direction, smoothing=smoothing, lengths=lengths
+            )
+        )
+
+    def sample(self, part: float) -> LinearUnits:
+        """Draw units, with costs that stand for all of them.
+
+        Parameters
+        ----------
+        part : float
+            Which part of the units, up to 1.
+
+        Returns
+        -------
+        LinearUnits
+            In their order. The same ones every time, chunk by chunk.
+        """
+        drawn = concatenate(self._map(lambda number: self._draw(number, part)))
+        factor = self.n_units / drawn.n_units
+        return LinearUnits(
+            drawn.features,
+            drawn.targets,
+            drawn.half_widths,
+            factor * drawn.lower,
+            factor * drawn.upper,
+        )
+
+    def near(self, machine: LinearMachine, width: float) -> tuple[LinearUnits, Sums]:
+        """Part the units by their distance from the borders of their tubes.
+
+        Parameters
+        ----------
+        machine : LinearMachine
+        width : float
+            In units of score.
+
+        Returns
+        -------
+        near : LinearUnits
+            Those at most this far away.
+        settled : Sums
+            Slope of the losses of the others, as long as they stay on their sides.
+        """
+        parts = list(self._map(lambda number: _part(self._chunk(number), machine, width)))
+        near = concatenate(part[0] for part in parts)
+        return near, add_up(iter([part[1] for part in parts]), len(parts))
+
+    def settled(self, machine: LinearMachine, width: float, later: LinearMachine) -> Sums:
+        """Return loss and gap of the units that `near` left out, at a later machine.
+
+        Those that did not stay on their sides have a gap.
+
+        Parameters
+        ----------
+        machine, width
+            What `near` was asked.
+        later : LinearMachine
+
+        Returns
+        -------
+        Sums
+        """
+        return self._add_up(lambda chunk: _settled(chunk, machine, width, later))
+
+    def room(self, machine: LinearMachine, *, up: bool) -> tuple[float, float]:
+        """Return what a small change of the intercept does, and how long that stays so.
+
+        Parameters
+        ----------
+        machine : LinearMachine
+        up : bool
+            Whether the intercept grows or falls.
+
+        Returns
+        -------
+        slope, room : float
+            As :class:`LinearUnits` has them.
+        """
+        parts = [chunk.room(chunk.residuals(machine), up=up) for chunk in self._chunks()]
+        return sum(slope for slope, _ in parts), min(room for _, room in parts)
+
+    def _chunks(self) -> Iterator[LinearUnits]:
+        return map(self._chunk, range(self._n_chunks))
+
+    def _chunk(self, number: int) -> LinearUnits:
+        return self.units.take(slice(number * CHUNK_ROWS, (number + 1) * CHUNK_ROWS))
+
+    @property
+    def _n_chunks(self) -> int:
+        return -(-self.n_units // CHUNK_ROWS)
+
+    def _map(self, compute: Callable[[int], Result]) -> Iterator[Result]:
+        """Compute something of every chunk's number; results come in order."""
+        numbers = range(self._n_chunks)
+        return map(compute, numbers) if self.pool is None else self.pool.map(compute, numbers)
+
+    def _add_up(self, compute: Callable[[LinearUnits], Summand]) -> Summand:
+        return add_up(self._map(lambda number: compute(self._chunk(number))), self._n_chunks)
+
+    def _draw(self, number: int, part: float) -> LinearUnits:
+        chunk = self._chunk(number)
+        n_drawn = round(part * chunk.n_units)
+        rows = np.random.default_rng(number).choice(chunk.n_units, n_drawn, replace=False)
+        return chunk.take(np.sort(rows))
+
+
+def _part(units: LinearUnits, machine: LinearMachine, width: float) -> tuple[LinearUnits, Sums]:
+    residuals = units.residuals(machine)
+    is_near = units.distances(residuals) <= width
+    far, far_residuals = units.take(~is_near), residuals[~is_near]
+    return units.take(is_near), far.settled_sums(far.sides(far_residuals), far_residuals)
+
+
+def _settled(
+    units: LinearUnits, machine: LinearMachine, width: float, later: LinearMachine
+) -> Sums:
+    residuals = units.residuals(machine)
+    is_far = units.distances(residuals) > width
+    far, far_residuals = units.take(is_far), residuals[is_far]
+    return far.settled_sums(far.sides(far_residuals), far.residuals(later))
+
+
+def concatenate(parts: Iterable[LinearUnits]) -> LinearUnits:
+    """Return the units of all parts, in their order.
+
+    Parameters
+    ----------
+    parts : iterable of LinearUnits
+
+    Returns
+    -------
+    LinearUnits
+    """
+    kept = list(parts)
+    features = [part.features for part in kept]
+    stacked = (
+        sparse.vstack(features, format="csr")
+        if any(sparse.issparse(rows) for rows in features)
+        else np.concatenate(features)
+    )
+    names = ("targets", "half_widths", "lower", "upper")
+    return LinearUnits(
+        stacked, *(np.concatenate([getattr(part, name) for part in kept]) for name in names)
+    )
