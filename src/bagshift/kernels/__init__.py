@@ -10,8 +10,10 @@ tiles and ``K`` is never held.
 """
 
 from bagshift.kernels._expansion import decision_values, linear_weights
+from bagshift.kernels._fourier import FourierMap, fourier_map
 from bagshift.kernels._functions import Kernel
 from bagshift.kernels._low_rank import LowRankMap, low_rank_map
+from bagshift.kernels._map_error import FeatureMap, MapError, default_n_components, map_error
 from bagshift.kernels._memory import free_memory, require_gram, require_memory
 from bagshift.kernels._parameters import resolve_kernel
 from bagshift.kernels._rows import take_rows
@@ -20,12 +22,18 @@ from bagshift.kernels._units import unit_cross, unit_crosses, unit_gram, unit_gr
 
 __all__ = [
     "TILE_ROWS",
+    "FeatureMap",
+    "FourierMap",
     "Kernel",
     "LowRankMap",
+    "MapError",
     "decision_values",
+    "default_n_components",
+    "fourier_map",
     "free_memory",
     "linear_weights",
     "low_rank_map",
+    "map_error",
     "require_gram",
     "require_memory",
     "resolve_kernel",

@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh
-from sklearn.utils import check_random_state
 
 from bagshift.kernels._functions import Kernel, Rows
+from bagshift.kernels._landmarks import choose_landmarks
 from bagshift.kernels._memory import require_memory
 from bagshift.kernels._rows import take_rows
 from bagshift.kernels._tiles import TILE_ROWS, tiles
@@ -86,11 +86,11 @@ class LowRankMap:
         require_memory(
             n_rows * self.rank * 8,
             f"A low-rank map of {n_rows:,} rows with {self.rank:,} features",
-            "lower n_landmarks, or use kernel='linear'",
+            "lower n_components, or use kernel='linear'",
         )
         features = np.empty((n_rows, self.rank))
         for part in tiles(n_rows, TILE_ROWS):
-            features[part] = _kernel_block(self.kernel, X[part], self.landmarks) @ self.projection
+            features[part] = kernel_block(self.kernel, X[part], self.landmarks) @ self.projection
         return features
 
     def coefficients(self, weights: Floats) -> Floats:
@@ -113,6 +113,7 @@ def low_rank_map(
     X_target: Rows,
     *,
     n_landmarks: int | None = None,
+    landmarks: str = "uniform",
     smallest: float = _ROUNDING,
     random_state: Any = 0,
 ) -> LowRankMap:
@@ -128,6 +129,10 @@ def low_rank_map(
     n_landmarks : int, optional
         Half of them are drawn from each domain, as far as it has rows; all rows by default, or
         when there are no more.
+    landmarks : {"uniform", "kmeans++"}, default="uniform"
+        How they are drawn: with equal probability, or spread over the rows of each domain (a
+        precomputed kernel allows the first only). Landmarks that are spread may be fewer than
+        `n_landmarks` where many rows are equal.
     smallest : float, default=1e-12
         Directions whose eigenvalue is below this part of the largest are left out.
     random_state : int or RandomState, default=0
@@ -142,7 +147,7 @@ def low_rank_map(
     KernelMemoryError
         When the kernel matrix of the landmarks does not fit into memory.
     ValueError
-        When the kernel is not finite, or has no positive eigenvalue.
+        When the kernel is not finite, or `landmarks` is not one of the above.
 
     Examples
     --------
@@ -154,18 +159,17 @@ def low_rank_map(
     >>> bool(np.allclose(features @ features.T, kernel(X, X)))
     True
     """
-    n_source = 0 if X_source is None else int(X_source.shape[0])
-    chosen = _choose(n_source, int(X_target.shape[0]), n_landmarks, random_state)
+    chosen = choose_landmarks(kernel, X_source, X_target, n_landmarks, landmarks, random_state)
     n_chosen = len(chosen)
     require_memory(
         3 * n_chosen**2 * 8,
         f"The kernel matrix of {n_chosen:,} landmarks",
-        "lower n_landmarks, or use kernel='linear'",
+        "lower n_components, or use kernel='linear'",
     )
     rows = take_rows(X_source, X_target, chosen)
-    landmarks = chosen if kernel.name == "precomputed" else rows
+    span = chosen if kernel.name == "precomputed" else rows
     with np.errstate(over="ignore", invalid="ignore"):
-        block = _kernel_block(kernel, rows, landmarks)
+        block = kernel_block(kernel, rows, span)
     if not np.all(np.isfinite(block)):
         raise ValueError(
             "The kernel matrix holds values that are not finite: the features are too large for "
@@ -175,25 +179,26 @@ def low_rank_map(
     kept = eigenvalues > max(smallest * eigenvalues[-1], 0.0)
     if not kept.any():
         # A kernel that is zero everywhere has one feature, which is zero.
-        return LowRankMap(kernel, landmarks, chosen, np.zeros((n_chosen, 1)))
+        return LowRankMap(kernel, span, chosen, np.zeros((n_chosen, 1)))
     projection = eigenvectors[:, kept] / np.sqrt(eigenvalues[kept])
-    return LowRankMap(kernel, landmarks, chosen, projection)
+    return LowRankMap(kernel, span, chosen, projection)
 
 
-def _choose(
-    n_source: int, n_target: int, n_landmarks: int | None, random_state: Any
-) -> NDArray[np.intp]:
-    """Draw the landmarks, half of each domain as far as it goes; source rows come first."""
-    if n_landmarks is None or n_landmarks >= n_source + n_target:
-        return np.arange(n_source + n_target)
-    random = check_random_state(random_state)
-    n_from_source = min(n_source, max(n_landmarks // 2, n_landmarks - n_target))
-    source = random.choice(n_source, n_from_source, replace=False) if n_from_source else []
-    target = n_source + random.choice(n_target, n_landmarks - n_from_source, replace=False)
-    return np.sort(np.concatenate([np.asarray(source, dtype=np.intp), target]))
+def kernel_block(kernel: Kernel, rows: Any, landmarks: Any) -> Floats:
+    """Return the kernel of rows with landmarks, in double precision.
 
+    Parameters
+    ----------
+    kernel : Kernel
+    rows : {ndarray, CSR} of shape (n_rows, n_features)
+        Precomputed: kernel values with the training rows.
+    landmarks : {ndarray, CSR} of shape (n_landmarks, n_features)
+        Precomputed: the columns that hold them, an integer array of shape (n_landmarks,).
 
-def _kernel_block(kernel: Kernel, rows: Any, landmarks: Any) -> Floats:
+    Returns
+    -------
+    ndarray of shape (n_rows, n_landmarks)
+    """
     if kernel.name != "precomputed":
         return np.asarray(kernel(rows, landmarks), dtype=np.float64)
     block = rows[:, landmarks]
