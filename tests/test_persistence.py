@@ -73,7 +73,7 @@ MACHINES = {
     "tgplm": TGPLM(),
     "tgplm+": TGPLMPlus(),
     "counts": CountLikelihoodClassifier(),
-    "counts, standardised": CountLikelihoodClassifier(standardize=True, n_landmarks=20),
+    "counts, standardised": CountLikelihoodClassifier(standardize=True, n_components=20),
     "counts, linear": CountLikelihoodClassifier(kernel="linear", standardize=True),
     "counts, poly": CountLikelihoodClassifier(
         kernel="poly", coupling=float("inf"), random_state=3, n_jobs=1
@@ -92,7 +92,7 @@ MACHINES = {
     "svm": SourceSVM(),
     "svm, prior": SourceSVM(threshold="prior"),
     "lmproj": LMPROJ(penalty=float("inf")),
-    "daksvm": DAKSVM(n_landmarks=30),
+    "daksvm": DAKSVM(n_components=30),
     "mean map": MeanMap(bag_weight="equal"),
     "laplacian mean map": LaplacianMeanMap(kernel="linear", bandwidth=1.0),
     "alternating mean map": AlternatingMeanMap(standardize=True),

@@ -292,7 +292,7 @@ def test_what_it_cannot_learn_from_is_refused():
         {"coupling": -0.1},
         {"kernel": "sigmoid"},
         {"standardize": "yes"},
-        {"n_landmarks": 0},
+        {"n_components": 0},
         {"start": "tgplm"},
         {"tol": 0.0},
         {"max_iter": 0},

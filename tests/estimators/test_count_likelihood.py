@@ -116,16 +116,16 @@ def test_kernels_with_all_rows_as_landmarks_are_exact(settings, function):
     np.testing.assert_allclose(linear.decision_function(columns[n:]), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("n_landmarks", [None, 25])
-def test_precomputed_columns_may_be_stacked_in_any_order(n_landmarks):
+@pytest.mark.parametrize("n_components", [None, 25])
+def test_precomputed_columns_may_be_stacked_in_any_order(n_components):
     X, bags, _, (X_source, y_source) = two_domains()
     Xa, ya = stack_domains(source=(X_source, y_source), target=(X, bags))
     K, n = rbf_kernel(Xa, gamma=0.4), len(y_source)
-    expected = machine(**RBF, n_landmarks=n_landmarks).fit(Xa, ya).decision_function(X)
-    given = machine(kernel="precomputed", n_landmarks=n_landmarks)
+    expected = machine(**RBF, n_components=n_components).fit(Xa, ya).decision_function(X)
+    given = machine(kernel="precomputed", n_components=n_components)
     stacked = given.fit(K, ya).decision_function(K[n:])
     np.testing.assert_allclose(stacked, expected, atol=1e-5)
-    if n_landmarks is None:
+    if n_components is None:
         order = np.random.default_rng(0).permutation(len(K))
         mixed = given.fit(K[np.ix_(order, order)], ya[order])
         np.testing.assert_allclose(mixed.decision_function(K[n:][:, order]), expected, atol=1e-5)
@@ -240,7 +240,7 @@ def test_landmarks_follow_the_random_state():
     X, bags, _, source = two_domains()
 
     def rows(state):
-        settings = {**RBF, "n_landmarks": 20, "tol": 1e-6, "random_state": state}
+        settings = {**RBF, "n_components": 20, "tol": 1e-6, "random_state": state}
         return machine(**settings).fit(X, bags, source=source).support_vectors_
 
     np.testing.assert_array_equal(rows(1), rows(1))
@@ -253,7 +253,7 @@ def test_features_that_do_not_fit_are_refused(monkeypatch):
     monkeypatch.setattr(_memory, "free_memory", lambda: 2**20)
     wide = np.tile(X, (20, 1))
     many = Bags.from_arrays(np.arange(len(wide)) // 6, counts=dict(enumerate([1, 2] * 120)))
-    with pytest.raises(KernelMemoryError, match="lower n_landmarks"):
+    with pytest.raises(KernelMemoryError, match="lower n_components"):
         machine(kernel="rbf").fit(wide, many)
     assert machine().fit(wide, many).converged_
 

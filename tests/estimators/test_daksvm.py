@@ -120,7 +120,7 @@ def test_more_columns_than_rows():
 def test_few_landmarks_come_near():
     X, bags, _, source = stretched_domains()
     exact = DAKSVM(gamma=0.1).fit(X, bags, source=source).decision_function(X)
-    near = DAKSVM(gamma=0.1, n_landmarks=80).fit(X, bags, source=source)
+    near = DAKSVM(gamma=0.1, n_components=80).fit(X, bags, source=source)
     assert near.support_vectors_.shape == (80, 3)
     assert np.corrcoef(exact, near.decision_function(X))[0, 1] > 0.99
 

@@ -51,6 +51,24 @@ class Loss:
     upper: Floats
 
 
+@dataclass(frozen=True)
+class Losses:
+    """The losses of one program.
+
+    Attributes
+    ----------
+    source : Loss
+        Of the source rows.
+    target : list of Loss
+        Of the groups of target units: bags, then labelled rows.
+    coupling : float
+    """
+
+    source: Loss
+    target: list[Loss]
+    coupling: float
+
+
 def hinge_loss(signs: Floats, cost: Floats) -> Loss:
     """Return the hinge loss: score times label at least one, at ``cost`` per unit of slack."""
     with np.errstate(over="ignore"):
@@ -91,8 +109,13 @@ def coupled_problem(
 
 def labelled_rows_problem(data: TrainingData, gram: NDArray[Any], cost: float) -> CoupledProblem:
     """Assemble the dual problem of one machine on the labelled target rows, with hinge loss."""
+    return coupled_problem(gram, **vars(labelled_rows_losses(data, cost)))
+
+
+def labelled_rows_losses(data: TrainingData, cost: float) -> Losses:
+    """Return the hinge loss of the labelled target rows, and of nothing else."""
     rows = hinge_loss(data.labelled_signs, cost * data.labelled_weight)
-    return CoupledProblem(gram=gram, n_source=0, coupling=0.0, **vars(rows))
+    return Losses(hinge_loss(np.empty(0), np.empty(0)), [rows], coupling=0.0)
 
 
 class CoupledMachine(KernelMachine):

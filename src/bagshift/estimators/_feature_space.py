@@ -125,7 +125,7 @@ def feature_space(
     kernel: Kernel,
     data: TrainingData,
     *,
-    n_landmarks: int | None,
+    n_components: int | None,
     smallest: float = 1e-12,
     random_state: Any,
 ) -> FeatureSpace:
@@ -136,7 +136,7 @@ def feature_space(
     kernel : Kernel
     data : TrainingData
         Standardised already.
-    n_landmarks : int or None
+    n_components : int or None
         As in :func:`bagshift.kernels.low_rank_map`.
     smallest : float, default=1e-12
         Likewise.
@@ -164,7 +164,7 @@ def feature_space(
             kernel,
             data.X_source,
             data.X_target,
-            n_landmarks=n_landmarks,
+            n_landmarks=n_components,
             smallest=smallest,
             random_state=random_state,
         ),

@@ -13,8 +13,10 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from bagshift.estimators._base import BagClassifier, ClassifierTags
+from bagshift.estimators._feature_space import ColumnScale, FeatureSpace
 from bagshift.estimators._training import TrainingData
 from bagshift.kernels import Kernel, decision_values, resolve_kernel
+from bagshift.solvers import LinearMachine
 
 Floats = NDArray[np.float64]
 
@@ -62,6 +64,32 @@ class KernelMachine(BagClassifier):
         columns = np.arange(len(coefficients)) if order is None else order[: len(coefficients)]
         by_column[0, columns] = coefficients
         return by_column
+
+    def _store_machine(
+        self,
+        data: TrainingData,
+        space: FeatureSpace,
+        prefix: str,
+        machine: LinearMachine,
+        scale: ColumnScale | None = None,
+    ) -> None:
+        """Turn a machine on the features of a space into fitted attributes."""
+        weights, intercept = machine.weights, machine.intercept
+        if space.low_rank is None:
+            if scale is not None:
+                weights = weights / scale.scale
+                intercept -= float(scale.center @ weights)
+            setattr(self, f"{prefix}coef_", weights[None, :])
+        elif space.kernel.name == "precomputed":
+            coefficients = np.zeros(self.n_features_in_)
+            coefficients[space.low_rank.landmarks] = space.low_rank.coefficients(weights)
+            setattr(self, f"{prefix}dual_coef_", self._by_column(data, coefficients))
+        else:
+            self.support_vectors_ = space.low_rank.landmarks
+            if scale is not None:
+                self.feature_center_, self.feature_scale_ = scale.center, scale.scale
+            setattr(self, f"{prefix}dual_coef_", space.low_rank.coefficients(weights)[None, :])
+        setattr(self, f"{prefix}intercept_", np.array([intercept]))
 
     def _scores(self, X: Any) -> Floats:
         return self._expansion(X, "") + float(self.intercept_[0])

@@ -174,11 +174,11 @@ class LinearHead(LogisticMachine):
         self.converged_ = result.converged and not trained.complaint
         for name, value in trained.facts.items():
             setattr(self, name, value)
-        parts = {"": (machines.target_weights, machines.target_intercept)}
+        parts = {"": machines.target}
         if ready.data.n_source and isinstance(self, TransferKernelMachine):
-            parts["source_"] = (machines.source_weights, machines.source_intercept)
-        for prefix, (weights, intercept) in parts.items():
-            self._store_machine(ready.data, ready.space, ready.scale, prefix, weights, intercept)
+            parts["source_"] = machines.source
+        for prefix, machine in parts.items():
+            self._store_machine(ready.data, ready.space, prefix, machine, ready.scale)
 
 
 # Starts -----------------------------------------------------------------------------------

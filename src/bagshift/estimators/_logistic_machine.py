@@ -32,14 +32,14 @@ class LogisticMachine(SigmoidProbabilities, InBagPosteriors, KernelMachine):
 
     Columns that were standardised are so again when rows are scored; with a linear kernel that
     is folded into ``coef_`` and ``intercept_``. Subclasses have the parameters of the kernel,
-    ``standardize``, ``n_landmarks`` and ``random_state``.
+    ``standardize``, ``n_components`` and ``random_state``.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelMachine._parameter_constraints,
         "kernel": [StrOptions({"auto", "linear", "rbf", "poly", "precomputed"}), callable],
         "standardize": [StrOptions({"auto"}), "boolean"],
-        "n_landmarks": [None, Interval(Integral, 1, None, closed="left")],
+        "n_components": [None, Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -71,35 +71,9 @@ class LogisticMachine(SigmoidProbabilities, InBagPosteriors, KernelMachine):
         return feature_space(
             self._kernel(data),
             data,
-            n_landmarks=self.n_landmarks,
+            n_components=self.n_components,
             random_state=self.random_state,
         )
-
-    def _store_machine(
-        self,
-        data: TrainingData,
-        space: FeatureSpace,
-        scale: ColumnScale | None,
-        prefix: str,
-        weights: Floats,
-        intercept: float,
-    ) -> None:
-        """Turn weights on the features of a space into fitted attributes."""
-        if space.low_rank is None:
-            if scale is not None:
-                weights = weights / scale.scale
-                intercept -= float(scale.center @ weights)
-            setattr(self, f"{prefix}coef_", weights[None, :])
-        elif space.kernel.name == "precomputed":
-            coefficients = np.zeros(self.n_features_in_)
-            coefficients[space.low_rank.landmarks] = space.low_rank.coefficients(weights)
-            setattr(self, f"{prefix}dual_coef_", self._by_column(data, coefficients))
-        else:
-            self.support_vectors_ = space.low_rank.landmarks
-            if scale is not None:
-                self.feature_center_, self.feature_scale_ = scale.center, scale.scale
-            setattr(self, f"{prefix}dual_coef_", space.low_rank.coefficients(weights)[None, :])
-        setattr(self, f"{prefix}intercept_", np.array([intercept]))
 
     def _expansion(self, X: Any, prefix: str) -> Floats:
         if hasattr(self, "feature_scale_"):

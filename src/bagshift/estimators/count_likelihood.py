@@ -56,6 +56,7 @@ from bagshift.estimators._feature_space import ColumnScale, FeatureSpace, standa
 from bagshift.estimators._kernel_machine import TransferKernelMachine
 from bagshift.estimators._logistic_machine import LogisticMachine
 from bagshift.estimators._training import TrainingData, read_training
+from bagshift.solvers import LinearMachine
 from bagshift.solvers.coupled_logistic import (
     CoupledLogisticProblem,
     CoupledLogisticResult,
@@ -88,7 +89,7 @@ class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
     kernel : {"auto", "linear", "rbf", "poly", "precomputed"} or callable, default="auto"
         Kernel of both machines; "auto" is "linear" for sparse rows and "rbf" for dense ones.
         "precomputed" takes rows of the kernel matrix of all training rows, source rows first.
-        Kernels other than "linear" go through a low-rank map, see `n_landmarks`.
+        Kernels other than "linear" go through a low-rank map, see `n_components`.
     gamma : {"scale", "paper"} or float, default="scale"
         Coefficient of "rbf" and "poly", as in :class:`TGPLM`.
     degree : int, default=3
@@ -100,7 +101,7 @@ class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
         rows when the largest standard deviation of a column is more than a hundred times the
         middle one, or the centres of the columns lie far apart; sparse rows and precomputed
         kernels are never standardised.
-    n_landmarks : int or None, default=1000
+    n_components : int or None, default=1000
         Rows that span the features of a kernel other than "linear", half of them drawn from each
         domain (Nyström). With as many landmarks as rows the kernel is exact; None takes all.
     start : {"auto", "source", "inverse_calibration"}, default="auto"
@@ -127,9 +128,9 @@ class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
         Intercepts :math:`b_c` and :math:`b_h`.
     coef_, source_coef_ : ndarray of shape (1, n_features)
         Weights :math:`w_c` and :math:`w_h` on the columns as given, with a linear kernel only.
-    support_vectors_ : matrix of shape (n_landmarks, n_features)
+    support_vectors_ : matrix of shape (n_components, n_features)
         Landmark rows (standardised, where columns are), with other kernels.
-    dual_coef_, source_dual_coef_ : ndarray of shape (1, n_landmarks)
+    dual_coef_, source_dual_coef_ : ndarray of shape (1, n_components)
         Coefficients of :math:`f_c` and :math:`f_h` on them.
     kernel_ : Kernel
         The kernel with its numbers filled in.
@@ -201,7 +202,7 @@ class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
         degree: int = 3,
         coef0: float = 0.0,
         standardize: Any = "auto",
-        n_landmarks: int | None = 1000,
+        n_components: int | None = 1000,
         start: str = "auto",
         tol: float = 1e-6,
         max_iter: int = 500,
@@ -216,7 +217,7 @@ class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
         self.degree = degree
         self.coef0 = coef0
         self.standardize = standardize
-        self.n_landmarks = n_landmarks
+        self.n_components = n_components
         self.start = start
         self.tol = tol
         self.max_iter = max_iter
@@ -328,12 +329,14 @@ class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
         self.objective_ = result.objective
         self.gradient_norm_ = result.gradient_norm
         self.converged_ = result.converged
-        parts = {"": (machines.target_weights, machines.target_intercept)}
+        parts = {"": machines.target}
         if data.n_source:
-            parts["source_"] = (machines.source_weights, machines.source_intercept)
-        for prefix, (weights, intercept) in parts.items():
-            oriented = units.orientation * weights, units.orientation * intercept
-            self._store_machine(data, space, scale, prefix, *oriented)
+            parts["source_"] = machines.source
+        for prefix, machine in parts.items():
+            oriented = LinearMachine(
+                units.orientation * machine.weights, units.orientation * machine.intercept
+            )
+            self._store_machine(data, space, prefix, oriented, scale)
 
     def _bag_tags(self) -> BagTags:
         return BagTags(uses_source=True)

@@ -131,7 +131,7 @@ class DAKSVM(ShiftPenaltyMachine):
         Degree of "poly".
     coef0 : float, default=0.0
         Constant of "poly".
-    n_landmarks : int or None, default=1000
+    n_components : int or None, default=1000
         Rows that span the features of the kernel, half of them drawn from each domain (Nyström).
         With as many landmarks as rows, and for the linear kernel with as many as columns, the
         kernel is exact; None takes all rows. Time grows with their cube, memory with their
@@ -220,7 +220,7 @@ class DAKSVM(ShiftPenaltyMachine):
         **ShiftPenaltyMachine._parameter_constraints,
         "penalty": [Interval(Real, 0.0, None, closed="left")],
         "theta": [Interval(Real, 0.0, 1.0, closed="both")],
-        "n_landmarks": [None, Interval(Integral, 1, None, closed="left")],
+        "n_components": [None, Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
 
@@ -234,7 +234,7 @@ class DAKSVM(ShiftPenaltyMachine):
         gamma: Any = "scale",
         degree: int = 3,
         coef0: float = 0.0,
-        n_landmarks: int | None = 1000,
+        n_components: int | None = 1000,
         tol: float = 1e-3,
         max_iter: int = -1,
         random_state: Any = 0,
@@ -246,7 +246,7 @@ class DAKSVM(ShiftPenaltyMachine):
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
-        self.n_landmarks = n_landmarks
+        self.n_components = n_components
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -257,7 +257,7 @@ class DAKSVM(ShiftPenaltyMachine):
             kernel,
             data.X_source,
             data.X_target,
-            n_landmarks=self.n_landmarks,
+            n_landmarks=self.n_components,
             random_state=self.random_state,
         )
         source = low_rank.transform(data.X_source)

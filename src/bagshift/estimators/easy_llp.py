@@ -98,7 +98,7 @@ class EasyLLP(LinearHead):
         Constant of "poly".
     standardize : {"auto", True, False}, default="auto"
         Whether to centre and scale the columns, as in :class:`CountLikelihoodClassifier`.
-    n_landmarks : int or None, default=1000
+    n_components : int or None, default=1000
         Rows that span the features of a kernel other than "linear" (Nyström); None takes all.
     tol : float, default=1e-10
         The optimiser stops when the gradient is this small relative to the weights.
@@ -123,9 +123,9 @@ class EasyLLP(LinearHead):
         Intercept.
     coef_ : ndarray of shape (1, n_features)
         Weights on the columns as given, with a linear kernel only.
-    support_vectors_ : matrix of shape (n_landmarks, n_features)
+    support_vectors_ : matrix of shape (n_components, n_features)
         Landmark rows (standardised, where columns are), with other kernels.
-    dual_coef_ : ndarray of shape (1, n_landmarks)
+    dual_coef_ : ndarray of shape (1, n_components)
         Coefficients on them.
     kernel_ : Kernel
         The kernel with its numbers filled in.
@@ -205,7 +205,7 @@ class EasyLLP(LinearHead):
         degree: int = 3,
         coef0: float = 0.0,
         standardize: Any = "auto",
-        n_landmarks: int | None = 1000,
+        n_components: int | None = 1000,
         tol: float = 1e-10,
         max_iter: int = 500,
         random_state: Any = 0,
@@ -219,7 +219,7 @@ class EasyLLP(LinearHead):
         self.degree = degree
         self.coef0 = coef0
         self.standardize = standardize
-        self.n_landmarks = n_landmarks
+        self.n_components = n_components
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state

@@ -22,18 +22,18 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar, Self
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from bagshift.estimators._base import BagTags, SigmoidProbabilities
-from bagshift.estimators._coupled import CoupledMachine, coupled_problem, hinge_loss
+from bagshift.estimators._coupled import Losses, hinge_loss
 from bagshift.estimators._in_bags import InBagPosteriors
 from bagshift.estimators._inverse_calibrated_loss import CALIBRATION_CONSTRAINTS, bag_loss
+from bagshift.estimators._scalable import ScalableMachine
 from bagshift.estimators._training import TrainingData
-from bagshift.solvers import CoupledProblem
 
 
-class InverseCalibrationSVM(SigmoidProbabilities, InBagPosteriors, CoupledMachine):
+class InverseCalibrationSVM(SigmoidProbabilities, InBagPosteriors, ScalableMachine):
     r"""Support vector machine trained on the shares of bags.
 
     The problem solved stands in the module :mod:`bagshift.estimators.inverse_calibration_svm`.
@@ -62,10 +62,25 @@ class InverseCalibrationSVM(SigmoidProbabilities, InBagPosteriors, CoupledMachin
         rows but at least 0.001, "bag" is half an individual of each bag; both at most 1/4.
     bag_weight : {"equal", "size"}, default="equal"
         Whether every bag costs the same or in proportion to its size.
+    solver : {"auto", "exact", "newton", "coordinate"}, default="auto"
+        "exact" computes the kernel matrix of all units. The others solve the same program on
+        explicit features, the columns themselves with a linear kernel, else a low-rank map of
+        the kernel: "newton" by Newton's method, for dense rows; "coordinate" by dual coordinate
+        descent, for sparse or very wide ones. "auto" is exact up to 10,000 units and says in
+        ``fit_report_`` what it took.
+    n_components : "auto", int or None, default="auto"
+        Rows that span the map of a kernel other than "linear", half of them drawn from each
+        domain (Nyström), where a map is taken. "auto" is 300 up to 50,000 rows and 1,000 beyond;
+        with as many as rows the kernel is exact, and None takes all.
     tol : float, default=1e-3
         The solver stops when the optimality conditions hold within this many units of score.
     max_iter : int, default=-1
-        Limit on the solver's iterations; -1 is none.
+        Limit on the solver's iterations, which are passes over all units where features are
+        explicit; -1 is none.
+    n_jobs : int or None, default=None
+        Threads for passes over explicit features; the result does not depend on it.
+    random_state : int or RandomState, default=0
+        For the choice of the rows that span a map.
 
     Attributes
     ----------
@@ -93,6 +108,9 @@ class InverseCalibrationSVM(SigmoidProbabilities, InBagPosteriors, CoupledMachin
         Primal minus dual value; an upper bound on the distance to the optimum.
     converged_ : bool
         Whether the solver reached ``tol``.
+    fit_report_ : dict
+        Which solver was taken, for how many source rows, target rows and units, and on how many
+        components of a map.
     n_features_in_ : int
         Number of columns seen in ``fit``.
     feature_names_in_ : ndarray of str
@@ -122,7 +140,7 @@ class InverseCalibrationSVM(SigmoidProbabilities, InBagPosteriors, CoupledMachin
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CoupledMachine._parameter_constraints,
+        **ScalableMachine._parameter_constraints,
         **CALIBRATION_CONSTRAINTS,
         "C": [Interval(Real, 0.0, None, closed="left")],
     }
@@ -139,8 +157,12 @@ class InverseCalibrationSVM(SigmoidProbabilities, InBagPosteriors, CoupledMachin
         epsilon: float | None = None,
         clip: Any = "auto",
         bag_weight: str = "equal",
+        solver: str = "auto",
+        n_components: Any = "auto",
         tol: float = 1e-3,
         max_iter: int = -1,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -151,8 +173,12 @@ class InverseCalibrationSVM(SigmoidProbabilities, InBagPosteriors, CoupledMachin
         self.epsilon = epsilon
         self.clip = clip
         self.bag_weight = bag_weight
+        self.solver = solver
+        self.n_components = n_components
         self.tol = tol
         self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def fit(
         self, X: Any, y: Any, *, source: Any = None, sample_weight: ArrayLike | None = None
@@ -199,9 +225,8 @@ class InverseCalibrationSVM(SigmoidProbabilities, InBagPosteriors, CoupledMachin
             )
         return data
 
-    def _problem(self, data: TrainingData, gram: NDArray[Any]) -> CoupledProblem:
-        return coupled_problem(
-            gram,
+    def _losses(self, data: TrainingData) -> Losses:
+        return Losses(
             hinge_loss(data.source_signs, data.source_weight),
             [
                 bag_loss(self, data, self.C),

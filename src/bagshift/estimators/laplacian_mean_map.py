@@ -83,7 +83,7 @@ class LaplacianMeanMap(MeanMapMachine):
         Constant of "poly".
     standardize : {"auto", True, False}, default="auto"
         Whether to centre and scale the columns, as in :class:`CountLikelihoodClassifier`.
-    n_landmarks : int or None, default=1000
+    n_components : int or None, default=1000
         Rows that span the features of a kernel other than "linear" (Nyström); None takes all.
     bag_weight : {"size", "equal"}, default="size"
         Weights :math:`D` of the bags, as in :class:`MeanMap`. The authors' code weighs them
@@ -110,9 +110,9 @@ class LaplacianMeanMap(MeanMapMachine):
         Intercept.
     coef_ : ndarray of shape (1, n_features)
         Weights on the columns as given, with a linear kernel only.
-    support_vectors_ : matrix of shape (n_landmarks, n_features)
+    support_vectors_ : matrix of shape (n_components, n_features)
         Landmark rows (standardised, where columns are), with other kernels.
-    dual_coef_ : ndarray of shape (1, n_landmarks)
+    dual_coef_ : ndarray of shape (1, n_components)
         Coefficients on them.
     kernel_ : Kernel
         The kernel with its numbers filled in.
@@ -188,7 +188,7 @@ class LaplacianMeanMap(MeanMapMachine):
         degree: int = 3,
         coef0: float = 0.0,
         standardize: Any = "auto",
-        n_landmarks: int | None = 1000,
+        n_components: int | None = 1000,
         bag_weight: str = "size",
         tol: float = 1e-10,
         max_iter: int = 500,
@@ -202,7 +202,7 @@ class LaplacianMeanMap(MeanMapMachine):
         self.degree = degree
         self.coef0 = coef0
         self.standardize = standardize
-        self.n_landmarks = n_landmarks
+        self.n_components = n_components
         self.bag_weight = bag_weight
         self.tol = tol
         self.max_iter = max_iter

@@ -62,7 +62,7 @@ class MeanMap(MeanMapMachine):
     kernel : {"auto", "linear", "rbf", "poly", "precomputed"} or callable, default="auto"
         Kernel of the machine; "auto" is "linear" for sparse rows and "rbf" for dense ones.
         "precomputed" takes rows of the kernel matrix of all training rows. Kernels other than
-        "linear" go through a low-rank map, see `n_landmarks`.
+        "linear" go through a low-rank map, see `n_components`.
     gamma : {"scale", "paper"} or float, default="scale"
         Coefficient of "rbf" and "poly", as in :class:`TGPLM`.
     degree : int, default=3
@@ -71,7 +71,7 @@ class MeanMap(MeanMapMachine):
         Constant of "poly".
     standardize : {"auto", True, False}, default="auto"
         Whether to centre and scale the columns, as in :class:`CountLikelihoodClassifier`.
-    n_landmarks : int or None, default=1000
+    n_components : int or None, default=1000
         Rows that span the features of a kernel other than "linear" (Nyström). With as many
         landmarks as rows the kernel is exact; None takes all.
     bag_weight : {"size", "equal"}, default="size"
@@ -101,9 +101,9 @@ class MeanMap(MeanMapMachine):
         Intercept.
     coef_ : ndarray of shape (1, n_features)
         Weights on the columns as given, with a linear kernel only.
-    support_vectors_ : matrix of shape (n_landmarks, n_features)
+    support_vectors_ : matrix of shape (n_components, n_features)
         Landmark rows (standardised, where columns are), with other kernels.
-    dual_coef_ : ndarray of shape (1, n_landmarks)
+    dual_coef_ : ndarray of shape (1, n_components)
         Coefficients on them.
     kernel_ : Kernel
         The kernel with its numbers filled in.
@@ -175,7 +175,7 @@ class MeanMap(MeanMapMachine):
         degree: int = 3,
         coef0: float = 0.0,
         standardize: Any = "auto",
-        n_landmarks: int | None = 1000,
+        n_components: int | None = 1000,
         bag_weight: str = "size",
         tol: float = 1e-10,
         max_iter: int = 500,
@@ -187,7 +187,7 @@ class MeanMap(MeanMapMachine):
         self.degree = degree
         self.coef0 = coef0
         self.standardize = standardize
-        self.n_landmarks = n_landmarks
+        self.n_components = n_components
         self.bag_weight = bag_weight
         self.tol = tol
         self.max_iter = max_iter

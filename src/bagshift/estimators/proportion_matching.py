@@ -79,7 +79,7 @@ class ProportionMatching(LinearHead, TransferKernelMachine):
     kernel : {"auto", "linear", "rbf", "poly", "precomputed"} or callable, default="auto"
         Kernel of both machines; "auto" is "linear" for sparse rows and "rbf" for dense ones.
         "precomputed" takes rows of the kernel matrix of all training rows, source rows first.
-        Kernels other than "linear" go through a low-rank map, see `n_landmarks`.
+        Kernels other than "linear" go through a low-rank map, see `n_components`.
     gamma : {"scale", "paper"} or float, default="scale"
         Coefficient of "rbf" and "poly", as in :class:`TGPLM`.
     degree : int, default=3
@@ -88,7 +88,7 @@ class ProportionMatching(LinearHead, TransferKernelMachine):
         Constant of "poly".
     standardize : {"auto", True, False}, default="auto"
         Whether to centre and scale the columns, as in :class:`CountLikelihoodClassifier`.
-    n_landmarks : int or None, default=1000
+    n_components : int or None, default=1000
         Rows that span the features of a kernel other than "linear" (Nyström), half of them drawn
         from each domain; None takes all.
     start : {"auto", "source", "inverse_calibration"}, default="auto"
@@ -112,9 +112,9 @@ class ProportionMatching(LinearHead, TransferKernelMachine):
         Intercepts :math:`b_c` and :math:`b_h`.
     coef_, source_coef_ : ndarray of shape (1, n_features)
         Weights :math:`w_c` and :math:`w_h` on the columns as given, with a linear kernel only.
-    support_vectors_ : matrix of shape (n_landmarks, n_features)
+    support_vectors_ : matrix of shape (n_components, n_features)
         Landmark rows (standardised, where columns are), with other kernels.
-    dual_coef_, source_dual_coef_ : ndarray of shape (1, n_landmarks)
+    dual_coef_, source_dual_coef_ : ndarray of shape (1, n_components)
         Coefficients of :math:`f_c` and :math:`f_h` on them.
     kernel_ : Kernel
         The kernel with its numbers filled in.
@@ -191,7 +191,7 @@ class ProportionMatching(LinearHead, TransferKernelMachine):
         degree: int = 3,
         coef0: float = 0.0,
         standardize: Any = "auto",
-        n_landmarks: int | None = 1000,
+        n_components: int | None = 1000,
         start: str = "auto",
         tol: float = 1e-6,
         max_iter: int = 500,
@@ -205,7 +205,7 @@ class ProportionMatching(LinearHead, TransferKernelMachine):
         self.degree = degree
         self.coef0 = coef0
         self.standardize = standardize
-        self.n_landmarks = n_landmarks
+        self.n_components = n_components
         self.start = start
         self.tol = tol
         self.max_iter = max_iter

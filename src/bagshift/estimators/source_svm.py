@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bagshift.estimators._base import BagTags
-from bagshift.estimators._coupled import CoupledMachine, labelled_rows_problem
+from bagshift.estimators._coupled import Losses, labelled_rows_losses
+from bagshift.estimators._scalable import ScalableMachine
 from bagshift.estimators._training import TrainingData, require_one_history
-from bagshift.solvers import CoupledProblem
 
 Floats = NDArray[np.float64]
 
 _CLEARANCE = 1e-9
 
 
-class SourceSVM(CoupledMachine):
+class SourceSVM(ScalableMachine):
     """Support vector machine trained on labelled history, applied to the target.
 
     The problem solved stands in the module :mod:`bagshift.estimators.source_svm`.
@@ -49,10 +49,25 @@ class SourceSVM(CoupledMachine):
     threshold : {None, "prior"}, default=None
         "prior" shifts the bias so that as many target rows of each class are predicted as the
         bags' shares say in all. It uses no more than the overall share of the target.
+    solver : {"auto", "exact", "newton", "coordinate"}, default="auto"
+        "exact" computes the kernel matrix of all units. The others solve the same program on
+        explicit features, the columns themselves with a linear kernel, else a low-rank map of
+        the kernel: "newton" by Newton's method, for dense rows; "coordinate" by dual coordinate
+        descent, for sparse or very wide ones. "auto" is exact up to 10,000 units and says in
+        ``fit_report_`` what it took.
+    n_components : "auto", int or None, default="auto"
+        Rows that span the map of a kernel other than "linear", half of them drawn from each
+        domain (Nyström), where a map is taken. "auto" is 300 up to 50,000 rows and 1,000 beyond;
+        with as many as rows the kernel is exact, and None takes all.
     tol : float, default=1e-3
         The solver stops when the optimality conditions hold within this many units of score.
     max_iter : int, default=-1
-        Limit on the solver's iterations; -1 is none.
+        Limit on the solver's iterations, which are passes over all units where features are
+        explicit; -1 is none.
+    n_jobs : int or None, default=None
+        Threads for passes over explicit features; the result does not depend on it.
+    random_state : int or RandomState, default=0
+        For the choice of the rows that span a map.
 
     Attributes
     ----------
@@ -80,6 +95,9 @@ class SourceSVM(CoupledMachine):
         Primal minus dual value; an upper bound on the distance to the optimum.
     converged_ : bool
         Whether the solver reached ``tol``.
+    fit_report_ : dict
+        Which solver was taken, for how many source rows, target rows and units, and on how many
+        components of a map.
     n_features_in_ : int
         Number of columns seen in ``fit``.
     feature_names_in_ : ndarray of str
@@ -113,7 +131,7 @@ class SourceSVM(CoupledMachine):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CoupledMachine._parameter_constraints,
+        **ScalableMachine._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="left")],
         "threshold": [StrOptions({"prior"}), None],
     }
@@ -127,8 +145,12 @@ class SourceSVM(CoupledMachine):
         degree: int = 3,
         coef0: float = 0.0,
         threshold: str | None = None,
+        solver: str = "auto",
+        n_components: Any = "auto",
         tol: float = 1e-3,
         max_iter: int = -1,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -136,15 +158,19 @@ class SourceSVM(CoupledMachine):
         self.degree = degree
         self.coef0 = coef0
         self.threshold = threshold
+        self.solver = solver
+        self.n_components = n_components
         self.tol = tol
         self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def _select(self, data: TrainingData) -> TrainingData:
         require_one_history(data, "SourceSVM")
         return data.source_as_labelled() if data.n_source else data
 
-    def _problem(self, data: TrainingData, gram: NDArray[Any]) -> CoupledProblem:
-        return labelled_rows_problem(data, gram, self.C)
+    def _losses(self, data: TrainingData) -> Losses:
+        return labelled_rows_losses(data, self.C)
 
     def _finish(self, data: TrainingData) -> None:
         if self.threshold is None:

@@ -42,18 +42,18 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from bagshift.estimators._base import BagTags, SigmoidProbabilities
-from bagshift.estimators._coupled import TransferMachine, coupled_problem, hinge_loss
+from bagshift.estimators._coupled import Losses, hinge_loss
 from bagshift.estimators._in_bags import InBagPosteriors
 from bagshift.estimators._inverse_calibrated_loss import CALIBRATION_CONSTRAINTS, bag_loss
+from bagshift.estimators._kernel_machine import TransferKernelMachine
+from bagshift.estimators._scalable import ScalableMachine
 from bagshift.estimators._training import TrainingData
-from bagshift.solvers import CoupledProblem
 
 
-class TGPLM(SigmoidProbabilities, InBagPosteriors, TransferMachine):
+class TGPLM(SigmoidProbabilities, InBagPosteriors, TransferKernelMachine, ScalableMachine):
     r"""Transfer group-probabilities learning machine.
 
     Learns from bags of target rows with known shares and, when given, from labelled history of a
@@ -93,10 +93,25 @@ class TGPLM(SigmoidProbabilities, InBagPosteriors, TransferMachine):
         Whether every bag costs the same, as in the paper, or in proportion to its size.
     score_scale : float, default=1.0
         Factor on the bags' logits and tubes; 1 is the paper. Probabilities undo it.
+    solver : {"auto", "exact", "newton", "coordinate"}, default="auto"
+        "exact" computes the kernel matrix of all units. The others solve the same program on
+        explicit features, the columns themselves with a linear kernel, else a low-rank map of
+        the kernel: "newton" by Newton's method, for dense rows; "coordinate" by dual coordinate
+        descent, for sparse or very wide ones. "auto" is exact up to 10,000 units and says in
+        ``fit_report_`` what it took.
+    n_components : "auto", int or None, default="auto"
+        Rows that span the map of a kernel other than "linear", half of them drawn from each
+        domain (Nyström), where a map is taken. "auto" is 300 up to 50,000 rows and 1,000 beyond;
+        with as many as rows the kernel is exact, and None takes all.
     tol : float, default=1e-3
         The solver stops when the optimality conditions hold within this many units of score.
     max_iter : int, default=-1
-        Limit on the solver's iterations; -1 is none.
+        Limit on the solver's iterations, which are passes over all units where features are
+        explicit; -1 is none.
+    n_jobs : int or None, default=None
+        Threads for passes over explicit features; the result does not depend on it.
+    random_state : int or RandomState, default=0
+        For the choice of the rows that span a map.
 
     Attributes
     ----------
@@ -125,6 +140,9 @@ class TGPLM(SigmoidProbabilities, InBagPosteriors, TransferMachine):
         Primal minus dual value; an upper bound on the distance to the optimum.
     converged_ : bool
         Whether the solver reached ``tol``.
+    fit_report_ : dict
+        Which solver was taken, for how many source rows, target rows and units, and on how many
+        components of a map.
     n_features_in_ : int
         Number of columns seen in ``fit``.
     feature_names_in_ : ndarray of str
@@ -165,7 +183,7 @@ class TGPLM(SigmoidProbabilities, InBagPosteriors, TransferMachine):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TransferMachine._parameter_constraints,
+        **ScalableMachine._parameter_constraints,
         **CALIBRATION_CONSTRAINTS,
         "C_source": [Interval(Real, 0.0, None, closed="left")],
         "C_target": [Interval(Real, 0.0, None, closed="left")],
@@ -188,8 +206,12 @@ class TGPLM(SigmoidProbabilities, InBagPosteriors, TransferMachine):
         clip: Any = "auto",
         bag_weight: str = "equal",
         score_scale: float = 1.0,
+        solver: str = "auto",
+        n_components: Any = "auto",
         tol: float = 1e-3,
         max_iter: int = -1,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
     ) -> None:
         self.C_source = C_source
         self.C_target = C_target
@@ -203,8 +225,12 @@ class TGPLM(SigmoidProbabilities, InBagPosteriors, TransferMachine):
         self.clip = clip
         self.bag_weight = bag_weight
         self.score_scale = score_scale
+        self.solver = solver
+        self.n_components = n_components
         self.tol = tol
         self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def _select(self, data: TrainingData) -> TrainingData:
         if data.n_source and not data.n_target_units:
@@ -214,9 +240,8 @@ class TGPLM(SigmoidProbabilities, InBagPosteriors, TransferMachine):
             )
         return data
 
-    def _problem(self, data: TrainingData, gram: NDArray[Any]) -> CoupledProblem:
-        return coupled_problem(
-            gram,
+    def _losses(self, data: TrainingData) -> Losses:
+        return Losses(
             hinge_loss(data.source_signs, self.C_source * data.source_weight),
             [
                 bag_loss(self, data, self.C_target, score_scale=self.score_scale),

@@ -216,7 +216,7 @@ def _methods() -> list[Method]:
         Method("DASVM", _searched(e.DASVM(), tied), "source"),
         Method("LWE", _as_it_is(e.LWE(), _grid(n_clusters=(2, 5, 10))), "source"),
         Method("LMPROJ", _searched(e.LMPROJ(), penalised), "source"),
-        Method("DAKSVM", _searched(e.DAKSVM(), penalised, {"n_landmarks": 300}), "source"),
+        Method("DAKSVM", _searched(e.DAKSVM(), penalised, {"n_components": 300}), "source"),
         Method("TrSVM", _searched(e.TrSVM(), tied), "both"),
         Method("InverseCalibrationSVM", _by_path(e.InverseCalibrationSVM()), "bags"),
         Method("MeanMap", _searched(e.MeanMap(), costs), "bags"),

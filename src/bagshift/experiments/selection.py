@@ -116,7 +116,7 @@ def source_for(machine: Any, draw: Draw) -> Any:
 
 def _views(estimator: Any, settings: Sequence[Setting], draw: Draw) -> list[tuple[Setting, Draw]]:
     """Pair every setting with the rows to search it on."""
-    if draw.kernel == "linear" or "n_landmarks" not in estimator.get_params(deep=False):
+    if draw.kernel == "linear" or "n_components" not in estimator.get_params(deep=False):
         return [(setting, draw) for setting in settings]
     maps: dict[float, Draw] = {}
     pairs: list[tuple[Setting, Draw]] = []

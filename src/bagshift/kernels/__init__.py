@@ -16,6 +16,7 @@ from bagshift.kernels._low_rank import LowRankMap, low_rank_map
 from bagshift.kernels._map_error import FeatureMap, MapError, default_n_components, map_error
 from bagshift.kernels._memory import free_memory, require_gram, require_memory
 from bagshift.kernels._parameters import resolve_kernel
+from bagshift.kernels._pieces import unit_means
 from bagshift.kernels._rows import take_rows
 from bagshift.kernels._tiles import TILE_ROWS
 from bagshift.kernels._units import unit_cross, unit_crosses, unit_gram, unit_grams
@@ -42,4 +43,5 @@ __all__ = [
     "unit_crosses",
     "unit_gram",
     "unit_grams",
+    "unit_means",
 ]

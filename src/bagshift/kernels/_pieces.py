@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from bagshift.kernels._functions import Rows
-from bagshift.kernels._tiles import in_double, kernel_dtype, tiles
+from bagshift.kernels._tiles import TILE_ROWS, in_double, kernel_dtype, tiles
 
 Positions = slice | NDArray[np.intp]
 
@@ -94,14 +95,65 @@ def mean_pieces(
     X: Rows, unit_of_row: NDArray[Any], n_units: int, first_unit: int, tile_rows: int
 ) -> list[Piece]:
     """Average the rows of each unit, in double precision, and cut the means."""
+    means = unit_means(X, unit_of_row, n_units, tile_rows=tile_rows)
+    return plain_pieces(means, tile_rows, first_unit)
+
+
+def unit_means(
+    X: Rows,
+    unit_of_row: NDArray[Any],
+    n_units: int,
+    *,
+    transform: Callable[[Any], NDArray[Any]] | None = None,
+    tile_rows: int = TILE_ROWS,
+) -> Rows:
+    """Average the rows of each unit, or what they are mapped to, in double precision.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR} of shape (n_rows, n_features)
+        Rows.
+    unit_of_row : int ndarray of shape (n_rows,)
+        Unit of each row, -1 for a row in no unit.
+    n_units : int
+        Number of units; each must have at least one row.
+    transform : callable, optional
+        Map of some rows, to a dense array of one row each. Means are means of mapped rows.
+    tile_rows : int, default=768
+        Rows taken at a time.
+
+    Returns
+    -------
+    {ndarray, CSR} of shape (n_units, n_features)
+        float32 when the rows are and are not mapped.
+
+    Raises
+    ------
+    ValueError
+        When `unit_of_row` does not fit `n_units`.
+    """
+    if n_units == len(unit_of_row) and np.array_equal(unit_of_row, np.arange(n_units)):
+        return X if transform is None else transform(X)
+    mapped = in_double if transform is None else transform
     pieces = unit_pieces(X, unit_of_row, n_units, 0, tile_rows, np.float64)
-    parts = [piece.mean @ in_double(piece.rows()) for piece in pieces]
+    parts = (piece.mean @ mapped(piece.rows()) for piece in pieces)
+    if transform is not None or not sparse.issparse(X):
+        means = _added(parts, pieces, n_units)
+        return means if transform is not None else means.astype(kernel_dtype(X), copy=False)
     units = np.concatenate([np.arange(p.units.start, p.units.stop) for p in pieces])
     ones = np.ones(len(units))
     join = sparse.csr_array((ones, (units, np.arange(len(units)))), shape=(n_units, len(units)))
-    stacked = sparse.vstack(parts, format="csr") if sparse.issparse(X) else np.vstack(parts)
-    means = (join @ stacked).astype(kernel_dtype(X), copy=False)
-    return plain_pieces(means, tile_rows, first_unit)
+    return (join @ sparse.vstack(list(parts), format="csr")).astype(kernel_dtype(X), copy=False)
+
+
+def _added(parts: Iterator[NDArray[Any]], pieces: list[Piece], n_units: int) -> NDArray[Any]:
+    """Add up what each piece contributes to the means of its units."""
+    first = next(parts)
+    means = np.zeros((n_units, first.shape[1]))
+    means[pieces[0].units] += first
+    for piece, part in zip(pieces[1:], parts, strict=True):
+        means[piece.units] += part
+    return means
 
 
 def _as_slice(rows: NDArray[np.intp]) -> Positions:

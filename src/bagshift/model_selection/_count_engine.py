@@ -47,7 +47,7 @@ _SPACE = (
     "degree",
     "coef0",
     "standardize",
-    "n_landmarks",
+    "n_components",
     "random_state",
 )
 # Settings are compared on scores that need not be exact; the machine chosen is.
@@ -105,12 +105,12 @@ class CountEngine:
         if machines[0]._kernel(given).name == "linear":
             return
         n_rows = given.n_source + len(given.bags)
-        rank = min(machines[0].n_landmarks or _MOST_LANDMARKS, _MOST_LANDMARKS, n_rows)
+        rank = min(machines[0].n_components or _MOST_LANDMARKS, _MOST_LANDMARKS, n_rows)
         require_memory(
             (1 + n_running) * n_rows * rank * 8,
             f"A low-rank map of {n_rows:,} rows with {rank:,} landmarks and a copy for "
             f"{n_running:,} fold{'' if n_running == 1 else 's'} at a time",
-            "lower n_landmarks or n_jobs, or use kernel='linear'",
+            "lower n_components or n_jobs, or use kernel='linear'",
         )
 
     def cross_validate(
@@ -214,7 +214,7 @@ def _make_block(
     space = feature_space(
         machine._kernel(data),
         data,
-        n_landmarks=min(machine.n_landmarks or _MOST_LANDMARKS, _MOST_LANDMARKS),
+        n_components=min(machine.n_components or _MOST_LANDMARKS, _MOST_LANDMARKS),
         smallest=_SMALLEST_DIRECTION,
         random_state=machine.random_state,
     )

@@ -30,13 +30,17 @@ Floats = NDArray[np.float64]
 _SEARCHED = ("C", "C_source", "C_target", "coupling")
 
 
-def search_constraints(machine_class: type[Any]) -> dict[str, list[Any]]:
+def search_constraints(
+    machine_class: type[Any], *, without: tuple[str, ...] = ()
+) -> dict[str, list[Any]]:
     """Return what the parameters of a search over a machine may be.
 
     Parameters
     ----------
     machine_class : type
         The machine; its own constraints hold for the parameters that are not searched.
+    without : tuple of str, default=()
+        Parameters of the machine that the search does not have.
 
     Returns
     -------
@@ -45,7 +49,7 @@ def search_constraints(machine_class: type[Any]) -> dict[str, list[Any]]:
     of_machine = {
         name: allowed
         for name, allowed in machine_class._parameter_constraints.items()
-        if name not in _SEARCHED
+        if name not in (*_SEARCHED, *without)
     }
     return {
         **of_machine,

@@ -44,7 +44,7 @@ class CountLikelihoodCV(InBagPosteriors, BagSearchCV):
     standardize : {"auto", True, False}, default="auto"
         Whether to centre and scale the columns of both domains together; "auto" does so for
         dense rows whose columns are of very different scale.
-    n_landmarks : int or None, default=1000
+    n_components : int or None, default=1000
         Rows that span the features of a kernel other than "linear"; None takes all.
     start : {"auto", "source", "inverse_calibration"}, default="auto"
         Where the optimiser starts; "auto" lets the named grids compare both where there is a
@@ -136,7 +136,7 @@ class CountLikelihoodCV(InBagPosteriors, BagSearchCV):
         degree: int = 3,
         coef0: float = 0.0,
         standardize: Any = "auto",
-        n_landmarks: int | None = 1000,
+        n_components: int | None = 1000,
         start: str = "auto",
         tol: float = 1e-6,
         max_iter: int = 500,
@@ -152,7 +152,7 @@ class CountLikelihoodCV(InBagPosteriors, BagSearchCV):
         self.degree = degree
         self.coef0 = coef0
         self.standardize = standardize
-        self.n_landmarks = n_landmarks
+        self.n_components = n_components
         self.start = start
         self.tol = tol
         self.max_iter = max_iter

@@ -123,7 +123,9 @@ class TGPLMCV(InBagPosteriors, BagSearchCV):
     """
 
     _machine_class: ClassVar[type[Any]] = TGPLM
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = search_constraints(TGPLM)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = search_constraints(
+        TGPLM, without=("solver", "n_components", "random_state")
+    )
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Solvers: plain functions on arrays, which know nothing of estimators."""
 
+from bagshift.solvers._coordinates import LinearMachine
 from bagshift.solvers.count_likelihood import (
     BagCounts,
     CountPosterior,
@@ -8,6 +9,11 @@ from bagshift.solvers.count_likelihood import (
     count_posterior,
 )
 from bagshift.solvers.coupled_chain import CoupledChain, solve_coupled_chain
+from bagshift.solvers.coupled_linear import (
+    CoupledLinearProblem,
+    CoupledLinearResult,
+    solve_coupled_linear,
+)
 from bagshift.solvers.coupled_logistic import (
     CoupledLogisticProblem,
     CoupledLogisticResult,
@@ -20,20 +26,26 @@ from bagshift.solvers.coupled_qp import (
     coupling_weights,
     solve_coupled,
 )
+from bagshift.solvers.linear_units import LinearUnits
 
 __all__ = [
     "BagCounts",
     "CountPosterior",
     "CoupledChain",
+    "CoupledLinearProblem",
+    "CoupledLinearResult",
     "CoupledLogisticProblem",
     "CoupledLogisticResult",
     "CoupledProblem",
     "CoupledResult",
+    "LinearMachine",
+    "LinearUnits",
     "Machines",
     "count_log_probabilities",
     "count_posterior",
     "coupling_weights",
     "solve_coupled",
     "solve_coupled_chain",
+    "solve_coupled_linear",
     "solve_coupled_logistic",
 ]

@@ -212,9 +212,9 @@ class CoupledCoordinates:
         difference, shift = self.shrink * difference, self.shrink / self._shift_unit * shift
         return Machines(
             source_weights=(mean - difference) / self._unit,
-            source_intercept=level - shift,
+            source_intercept=float(level - shift),
             target_weights=(mean + difference) / self._unit,
-            target_intercept=level + shift,
+            target_intercept=float(level + shift),
         )
 
     def pull_back(self, pull: Pull) -> Floats:

@@ -163,11 +163,11 @@ def solve_coupled_linear(
         machines, interval = centre_intercepts(machines, source, target, problem.coupling)
     return CoupledLinearResult(
         machines=machines,
-        objective=point.value / row_length**2,
-        dual_gap=point.gap / row_length**2,
+        objective=float(point.value / row_length**2),
+        dual_gap=float(point.gap / row_length**2),
         intercept_interval=interval,
         n_iter=search.n_passes,
-        converged=point.gap <= tol * point.value,
+        converged=bool(point.gap <= tol * point.value),
     )
 
 
