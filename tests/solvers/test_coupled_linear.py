@@ -75,6 +75,7 @@ def few_are_many(monkeypatch):
     """Make small problems take the way of large ones: a sample, and units that settle."""
     monkeypatch.setattr(coupled_linear, "_MANY_UNITS", 300)
     monkeypatch.setattr(unit_passes, "CHUNK_ROWS", 128)
+    monkeypatch.setattr(unit_passes, "_MOST_HELD", 1000)
 
 
 @pytest.mark.parametrize("coupling", COUPLINGS)
@@ -302,7 +303,7 @@ def test_derivatives_of_the_smoothed_losses():
         bend = (moved[0].slope - moved[1].slope) / (2 * step)
         np.testing.assert_allclose(sums.curvature @ direction, bend, rtol=1e-4, atol=1e-4)
     line = LinearMachine(np.ones(6), -1.0)
-    slopes = units.slopes_along(machine, line, smoothing=0.5, lengths=np.array([0.0, 0.3]))
+    slopes = UnitPasses(units).line(machine, line, 0.5)(np.array([0.0, 0.3]))
     there = units.sums(LinearMachine(machine.weights + 0.3, machine.intercept - 0.3), 0.5)
     np.testing.assert_allclose(slopes, [v.slope @ np.r_[np.ones(6), -1.0] for v in (sums, there)])
 

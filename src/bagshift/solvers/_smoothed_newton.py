@@ -4,11 +4,13 @@
 A smoothed loss is straight but for its rounded part, so the problem is piecewise quadratic and
 convex. Newton's step is right until a unit enters or leaves the rounded part of its loss; where
 the slope at the end of a step tells that this mattered, the lowest place along the step is
-searched by the slopes at a few places on it, which are as cheap as one pass.
+searched by the slopes at a few places on it. Of few units the lines of residuals are kept, so that
+a search costs one pass and is made before every step.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,12 +22,14 @@ from bagshift.solvers._sums import Sums
 from bagshift.solvers.unit_passes import UnitPasses
 
 Floats = NDArray[np.float64]
+# Slopes by lengths along a step.
+Line = Callable[[Floats], Floats]
 
 # A step whose end is this steep, relative to its beginning, is searched for a better end.
 _STEEP = 0.5
 _LENGTHS = 2.0 ** np.arange(-10.0, 3.0)
 # The search ends between places this flat.
-_FLAT, _N_PLACES, _MOST_SEARCHES = 0.1, 12, 6
+_FLAT, _N_PLACES, _MOST_SEARCHES, _MOST_SECANTS = 0.1, 12, 6, 40
 # Intercepts move no further in a step, in units of score.
 _FARTHEST = 10.0
 # Added to the diagonal of a curvature, relative to its largest entry.
@@ -90,14 +94,12 @@ class Part:
         anchors = units.duals(units.residuals(machine), smoothing)
         return replace(self, passes=replace(self.passes, units=replace(units, anchors=anchors)))
 
-    def slopes_along(
-        self, machine: LinearMachine, direction: LinearMachine, smoothing: float, lengths: Floats
-    ) -> Floats:
+    def line(self, machine: LinearMachine, direction: LinearMachine, smoothing: float) -> Line:
         straight = self.settled[:-1] @ direction.weights + self.settled[-1] * direction.intercept
         if self.passes is None:
-            return np.full(len(lengths), straight)
-        slopes = self.passes.slopes_along(machine, direction, smoothing=smoothing, lengths=lengths)
-        return np.asarray(straight + slopes)
+            return lambda lengths: np.full(len(lengths), straight)
+        slopes = self.passes.line(machine, direction, smoothing)
+        return lambda lengths: np.asarray(straight + slopes(lengths))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,18 +144,21 @@ class SmoothedProblem:
             n_free=n_free,
         )
 
-    def slopes_along(self, v: Floats, step: Floats, lengths: Floats) -> Floats:
-        """Return the slope at some places along a step."""
+    @property
+    def holds_lines(self) -> bool:
+        """Whether the slopes along a line take one pass, however many are asked for."""
+        parts = (self.source.passes, self.target.passes)
+        return all(passes is None or passes.holds_lines for passes in parts)
+
+    def line(self, v: Floats, step: Floats) -> Line:
+        """Return the slope along a step as a function of places on it."""
         machines, directions = self.coordinates.decode(v), self.coordinates.decode(step)
-        source = self.source.slopes_along(
-            machines.source, directions.source, self.smoothing, lengths
-        )
-        target = self.target.slopes_along(
-            machines.target, directions.target, self.smoothing, lengths
-        )
+        source = self.source.line(machines.source, directions.source, self.smoothing)
+        target = self.target.line(machines.target, directions.target, self.smoothing)
         penalty = self.coordinates.penalty
-        losses = self.coordinates.row_length**2 * (source + target)
-        return losses + step @ (penalty * v) + lengths * (step @ (penalty * step))
+        unit = self.coordinates.row_length**2
+        here, bend = float(step @ (penalty * v)), float(step @ (penalty * step))
+        return lambda lengths: unit * (source(lengths) + target(lengths)) + here + lengths * bend
 
 
 def _curvature(sums: Sums) -> Floats:
@@ -187,10 +192,14 @@ def minimise(
         promise = -float(point.gradient @ step)
         if not promise > _ROUNDING * point.value:
             break
-        proposal = objective.at(point.v + step)
+        length = 1.0
+        if objective.holds_lines:
+            length = _lowest_of_held(objective.line(point.v, step), promise)
+            n_passes += 1
+        proposal = objective.at(point.v + length * step)
         n_passes += 1
-        if abs(float(proposal.gradient @ step)) > _STEEP * promise:
-            length, n_searched = _lowest(objective, point.v, step, promise)
+        if not objective.holds_lines and _is_steep(proposal, step, promise):
+            length, n_searched = _lowest(objective.line(point.v, step), promise)
             proposal = objective.at(point.v + length * step)
             n_passes += n_searched + 1
         point = proposal
@@ -207,25 +216,57 @@ def _newton_step(point: SmoothedPoint, n_intercepts: int) -> Floats:
     return np.asarray(solve(curvature, -point.gradient, assume_a="pos", check_finite=False))
 
 
-def _lowest(
-    objective: SmoothedProblem, v: Floats, step: Floats, promise: float
-) -> tuple[float, int]:
-    """Return how far along a step the lowest place is, and the passes that it took to find it.
+def _is_steep(end: SmoothedPoint, step: Floats, promise: float) -> bool:
+    return abs(float(end.gradient @ step)) > _STEEP * promise
+
+
+def _lowest(line: Line, promise: float) -> tuple[float, int]:
+    """Return how far along a step the lowest place is, and how often its slopes were asked for.
 
     The slope grows along the step, from minus the promise on.
     """
     low, high = 0.0, float(_LENGTHS[-1])
     slope = -promise
     lengths = _LENGTHS
-    for n_passes in range(1, _MOST_SEARCHES + 1):
-        slopes = np.append(slope, objective.slopes_along(v, step, lengths))
+    for n_asked in range(1, _MOST_SEARCHES + 1):
+        slopes = np.append(slope, line(lengths))
         lengths = np.append(low, lengths)
         after = int(np.searchsorted(slopes, 0.0))
         if after == len(slopes):
-            return float(lengths[-1]), n_passes
+            return float(lengths[-1]), n_asked
         low, high = float(lengths[after - 1]), float(lengths[after])
         slope, end = float(slopes[after - 1]), float(slopes[after])
         if max(-slope, end) <= _FLAT * promise:
             break
         lengths = np.linspace(low, high, _N_PLACES + 1)[1:]
-    return low + (high - low) * slope / (slope - end), n_passes
+    return low + (high - low) * slope / (slope - end), n_asked
+
+
+def _lowest_of_held(line: Line, promise: float) -> float:
+    """Return how far along a step the lowest place is, where every slope is cheap.
+
+    The Illinois variant of the secant rule between two places of opposite slopes.
+    """
+
+    def slope(length: float) -> float:
+        return float(line(np.array([length]))[0])
+
+    low, high = 0.0, 1.0
+    at_low, at_high = -promise, slope(1.0)
+    while at_high < -_FLAT * promise and high < _LENGTHS[-1]:
+        low, at_low = high, at_high
+        high *= 2.0
+        at_high = slope(high)
+    if at_high <= _FLAT * promise:
+        return high
+    for _ in range(_MOST_SECANTS):
+        between = high - at_high * (high - low) / (at_high - at_low)
+        at_between = slope(between)
+        if abs(at_between) <= _FLAT * promise:
+            return between
+        # The end that stays is taken to be less steep than it is, so that it moves in its turn.
+        if at_between > 0.0:
+            high, at_high, at_low = between, at_between, 0.5 * at_low
+        else:
+            low, at_low, at_high = between, at_between, 0.5 * at_high
+    return low

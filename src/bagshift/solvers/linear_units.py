@@ -38,6 +38,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ class LinearUnits:
         """Number of features."""
         return int(self.features.shape[1])
 
-    @property
+    @cached_property
     def costs(self) -> Floats:
         """Largest size of each dual variable; shape (n_units,)."""
         return np.maximum(-self.lower, self.upper)
@@ -185,15 +186,8 @@ class LinearUnits:
             n_free=int(is_free.sum()),
         )
 
-    def slopes_along(
-        self,
-        machine: LinearMachine,
-        direction: LinearMachine,
-        *,
-        smoothing: float,
-        lengths: Floats,
-    ) -> Floats:
-        """Return the slope of the smoothed loss along a line, at some places on it.
+    def along(self, machine: LinearMachine, direction: LinearMachine) -> tuple[Floats, Floats]:
+        """Return the residuals at a machine, and how scores change along a line from there.
 
         Parameters
         ----------
@@ -201,6 +195,25 @@ class LinearUnits:
             Where the line begins.
         direction : LinearMachine
             Where it goes.
+
+        Returns
+        -------
+        residuals, change : ndarray of shape (n_units,)
+        """
+        features = self.features.astype(np.float64, copy=False)
+        products = features @ np.column_stack([machine.weights, direction.weights])
+        residuals = self.targets - (products[:, 0] + machine.intercept)
+        return residuals, products[:, 1] + direction.intercept
+
+    def slopes(
+        self, residuals: Floats, change: Floats, *, smoothing: float, lengths: Floats
+    ) -> Floats:
+        """Return the slope of the smoothed loss at some places on a line.
+
+        Parameters
+        ----------
+        residuals, change : ndarray of shape (n_units,)
+            What `along` returns.
         smoothing : float
         lengths : ndarray of shape (n_lengths,)
             How far along the line the places are.
@@ -209,10 +222,6 @@ class LinearUnits:
         -------
         ndarray of shape (n_lengths,)
         """
-        features = self.features.astype(np.float64, copy=False)
-        products = features @ np.column_stack([machine.weights, direction.weights])
-        residuals = self.targets - (products[:, 0] + machine.intercept)
-        change = products[:, 1] + direction.intercept
         slopes = [-(self.duals(residuals - a * change, smoothing) @ change) for a in lengths]
         return np.array(slopes)
 

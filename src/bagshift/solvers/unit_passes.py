@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -28,6 +29,8 @@ Result = TypeVar("Result")
 # Units that are summed up before the tree of sums goes on. Part of what a solution is to the last
 # digit, so the same everywhere.
 CHUNK_ROWS = 8192
+# Of up to so many units a line is kept: 16 MiB.
+_MOST_HELD = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,30 +72,42 @@ class UnitPasses:
         """
         return self._add_up(lambda chunk: chunk.sums(machine, smoothing))
 
-    def slopes_along(
-        self,
-        machine: LinearMachine,
-        direction: LinearMachine,
-        *,
-        smoothing: float,
-        lengths: Floats,
-    ) -> Floats:
-        """Return the slope of the smoothed loss along a line, at some places on it.
+    @property
+    def holds_lines(self) -> bool:
+        """Whether the units are few enough to keep two numbers of each."""
+        return self.n_units <= _MOST_HELD
+
+    def line(
+        self, machine: LinearMachine, direction: LinearMachine, smoothing: float
+    ) -> Callable[[Floats], Floats]:
+        """Return the slope of the smoothed loss along a line, as a function of places on it.
 
         Parameters
         ----------
-        machine, direction : LinearMachine
+        machine : LinearMachine
+            Where the line begins.
+        direction : LinearMachine
+            Where it goes.
         smoothing : float
-        lengths : ndarray of shape (n_lengths,)
 
         Returns
         -------
-        ndarray of shape (n_lengths,)
+        callable
+            Takes an array of how far along the line the places are, and returns one of slopes;
+            each call is a pass where lines are not held.
         """
-        return self._add_up(
-            lambda chunk: chunk.slopes_along(
-                machine, direction, smoothing=smoothing, lengths=lengths
+
+        def slopes(chunk: LinearUnits, ends: tuple[Floats, Floats], lengths: Floats) -> Floats:
+            return chunk.slopes(*ends, smoothing=smoothing, lengths=lengths)
+
+        if not self.holds_lines:
+            return lambda lengths: self._add_up(
+                lambda chunk: slopes(chunk, chunk.along(machine, direction), lengths)
             )
+        held = list(self._map(lambda number: self._chunk(number).along(machine, direction)))
+        return lambda lengths: add_up(
+            self._map(lambda number: slopes(self._chunk(number), held[number], lengths)),
+            self._n_chunks,
         )
 
     def sample(self, part: float) -> LinearUnits:
@@ -176,6 +191,13 @@ class UnitPasses:
         return map(self._chunk, range(self._n_chunks))
 
     def _chunk(self, number: int) -> LinearUnits:
+        return self._kept[number] if self.holds_lines else self._cut(number)
+
+    @cached_property
+    def _kept(self) -> list[LinearUnits]:
+        return [self._cut(number) for number in range(self._n_chunks)]
+
+    def _cut(self, number: int) -> LinearUnits:
         return self.units.take(slice(number * CHUNK_ROWS, (number + 1) * CHUNK_ROWS))
 
     @property
