@@ -2,6 +2,7 @@
 """Machines that leave the kernel matrix for explicit features when rows outgrow it."""
 
 import logging
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -91,13 +92,52 @@ def test_few_components_are_near_and_reported():
         "n_target_rows": 240,
         "n_target_units": 40,
         "n_components": machine.fit_report_["n_components"],
+        "map_error": machine.fit_report_["map_error"],
     }
+    assert 0.0 < machine.fit_report_["map_error"] < 0.1
     assert machine.fit_report_["n_components"] <= 60
     assert len(machine.support_vectors_) == 60
     exact = TGPLM(solver="exact").fit(X, bags, source=source)
     assert np.mean(machine.predict(X) == exact.predict(X)) > 0.95
     assert exact.fit_report_["solver"] == "exact"
     assert exact.fit_report_["n_components"] is None
+
+
+def test_fourier_features_come_near_the_exact_machine():
+    X, bags, _, source = two_domains(n_bags=40, n_source=200)
+    exact = TGPLM(solver="exact").fit(X, bags, source=source)
+    errors = []
+    for n_components in (20, 300):
+        machine = TGPLM(solver="newton", feature_map="fourier", n_components=n_components)
+        machine.fit(X, bags, source=source)
+        errors.append(
+            [
+                np.sqrt(np.mean((score(machine)(X) - score(exact)(X)) ** 2))
+                for score in (
+                    attrgetter("decision_function"),
+                    attrgetter("source_decision_function"),
+                )
+            ]
+        )
+    assert np.all(np.array(errors[1]) < 0.5 * np.array(errors[0]))
+    assert machine.coef_.shape == (1, 300)
+    assert machine.frequencies_.shape == (3, 150)
+    assert not hasattr(machine, "support_vectors_")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"kernel": "poly"}, "kernel='rbf' only"),
+        ({"n_components": 7}, "even number"),
+        ({"n_components": None}, "give a number"),
+    ],
+)
+def test_fourier_features_refuse_what_they_cannot_do(settings, words):
+    X, bags, _, source = two_domains()
+    machine = TGPLM(solver="newton", feature_map="fourier").set_params(**settings)
+    with pytest.raises(ValueError, match=words):
+        machine.fit(X, bags, source=source)
 
 
 def test_auto_leaves_the_kernel_matrix_and_says_so(monkeypatch, caplog):
@@ -162,9 +202,11 @@ def test_a_limit_of_passes_warns():
         TGPLM(solver="newton", max_iter=2).fit(X, bags, source=source)
 
 
-def test_a_saved_machine_says_the_same(tmp_path):
+@pytest.mark.parametrize("feature_map", ["nystroem", "fourier"])
+def test_a_saved_machine_says_the_same(tmp_path, feature_map):
     X, bags, _, source = two_domains()
-    machine = TGPLM(solver="newton", n_components=30).fit(X, bags, source=source)
+    machine = TGPLM(solver="newton", feature_map=feature_map, n_components=30)
+    machine.fit(X, bags, source=source)
     save_model(machine, tmp_path / "model.skops")
     loaded = load_model(tmp_path / "model.skops").model
     assert np.array_equal(machine.predict_proba(X), loaded.predict_proba(X))

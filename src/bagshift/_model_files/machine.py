@@ -79,6 +79,10 @@ def _check_expansion(machine: Any, prefix: str) -> None:
         shapes["coef_"] = (1, n_features)
     elif kernel == "precomputed":
         shapes["dual_coef_"] = (1, n_features)
+    elif hasattr(machine, "frequencies_"):
+        n_frequencies = machine.frequencies_.shape[1]
+        _check_array(machine.frequencies_, "frequencies_", (n_features, n_frequencies))
+        shapes["coef_"] = (1, 2 * n_frequencies)
     else:
         rows = machine.support_vectors_
         _check_array(rows, "support_vectors_", (rows.shape[0], n_features))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from bagshift.estimators._training import TrainingData
-from bagshift.kernels import Kernel, LowRankMap, low_rank_map
+from bagshift.kernels import FourierMap, Kernel, LowRankMap, fourier_map, low_rank_map
 from bagshift.solvers._scored_rows import largest_entry
 
 Floats = NDArray[np.float64]
@@ -107,17 +107,17 @@ class FeatureSpace:
     Attributes
     ----------
     kernel : Kernel
-    low_rank : LowRankMap or None
+    feature_map : LowRankMap, FourierMap or None
         None for the linear kernel, whose features are the columns themselves.
     """
 
     kernel: Kernel
-    low_rank: LowRankMap | None
+    feature_map: LowRankMap | FourierMap | None
 
     def transform(self, X: Any) -> Any:
         """Return the features of (standardised) rows, dense or CSR, in double precision."""
-        if self.low_rank is not None:
-            return self.low_rank.transform(X)
+        if self.feature_map is not None:
+            return self.feature_map.transform(X)
         return X.astype(np.float64, copy=False)
 
 
@@ -126,6 +126,7 @@ def feature_space(
     data: TrainingData,
     *,
     n_components: int | None,
+    feature_map: str = "nystroem",
     smallest: float = 1e-12,
     random_state: Any,
 ) -> FeatureSpace:
@@ -137,7 +138,8 @@ def feature_space(
     data : TrainingData
         Standardised already.
     n_components : int or None
-        As in :func:`bagshift.kernels.low_rank_map`.
+        Landmarks, as in :func:`bagshift.kernels.low_rank_map`, or Fourier features.
+    feature_map : {"nystroem", "fourier"}, default="nystroem"
     smallest : float, default=1e-12
         Likewise.
     random_state : int or RandomState
@@ -151,13 +153,15 @@ def feature_space(
     KernelMemoryError
         When the kernel matrix of the landmarks does not fit into memory.
     ValueError
-        When features are too large to be multiplied.
+        When features are too large to be multiplied, or the map does not fit the kernel.
     """
     if kernel.name == "linear":
         parts = [X for X in (data.X_source, data.X_target) if X is not None]
         if max(largest_entry(X) for X in parts) > _LARGEST:
             raise ValueError(_TOO_LARGE)
         return FeatureSpace(kernel, None)
+    if feature_map == "fourier":
+        return FeatureSpace(kernel, _fourier(kernel, data, n_components, random_state))
     return FeatureSpace(
         kernel,
         low_rank_map(
@@ -169,3 +173,15 @@ def feature_space(
             random_state=random_state,
         ),
     )
+
+
+def _fourier(
+    kernel: Kernel, data: TrainingData, n_components: int | None, random_state: Any
+) -> FourierMap:
+    if n_components is None:
+        raise ValueError(
+            'n_components=None takes all rows as landmarks, which feature_map="fourier" does not '
+            "have: give a number."
+        )
+    n_columns = int(data.X_target.shape[1])
+    return fourier_map(kernel, n_columns, n_components=n_components, random_state=random_state)

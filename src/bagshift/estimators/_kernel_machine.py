@@ -15,18 +15,22 @@ from sklearn.utils.validation import check_is_fitted
 from bagshift.estimators._base import BagClassifier, ClassifierTags
 from bagshift.estimators._feature_space import ColumnScale, FeatureSpace
 from bagshift.estimators._training import TrainingData
-from bagshift.kernels import Kernel, decision_values, resolve_kernel
+from bagshift.kernels import FeatureMap, FourierMap, Kernel, decision_values, resolve_kernel
 from bagshift.solvers import LinearMachine
 
 Floats = NDArray[np.float64]
+
+# Rows that are mapped at a time.
+_MAPPED_ROWS = 8192
 
 
 class KernelMachine(BagClassifier):
     """Base of classifiers with the score sum_i a_i kernel(x, x_i) + b.
 
     Subclasses store ``intercept_`` and, by kernel, ``coef_`` (linear), ``dual_coef_`` by column
-    (precomputed) or ``dual_coef_`` with ``support_vectors_``; a second machine for the source has
-    the same with the prefix ``source_``.
+    (precomputed) or ``dual_coef_`` with ``support_vectors_``; or ``coef_`` on Fourier features
+    with their ``frequencies_``. A second machine for the source has the same with the prefix
+    ``source_``.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -75,26 +79,35 @@ class KernelMachine(BagClassifier):
     ) -> None:
         """Turn a machine on the features of a space into fitted attributes."""
         weights, intercept = machine.weights, machine.intercept
-        if space.low_rank is None:
+        if space.feature_map is None:
             if scale is not None:
                 weights = weights / scale.scale
                 intercept -= float(scale.center @ weights)
             setattr(self, f"{prefix}coef_", weights[None, :])
+        elif isinstance(space.feature_map, FourierMap):
+            self.frequencies_ = space.feature_map.frequencies
+            self._store_scale(scale)
+            setattr(self, f"{prefix}coef_", weights[None, :])
         elif space.kernel.name == "precomputed":
             coefficients = np.zeros(self.n_features_in_)
-            coefficients[space.low_rank.landmarks] = space.low_rank.coefficients(weights)
+            coefficients[space.feature_map.landmarks] = space.feature_map.coefficients(weights)
             setattr(self, f"{prefix}dual_coef_", self._by_column(data, coefficients))
         else:
-            self.support_vectors_ = space.low_rank.landmarks
-            if scale is not None:
-                self.feature_center_, self.feature_scale_ = scale.center, scale.scale
-            setattr(self, f"{prefix}dual_coef_", space.low_rank.coefficients(weights)[None, :])
+            self.support_vectors_ = space.feature_map.landmarks
+            self._store_scale(scale)
+            setattr(self, f"{prefix}dual_coef_", space.feature_map.coefficients(weights)[None, :])
         setattr(self, f"{prefix}intercept_", np.array([intercept]))
+
+    def _store_scale(self, scale: ColumnScale | None) -> None:
+        if scale is not None:
+            self.feature_center_, self.feature_scale_ = scale.center, scale.scale
 
     def _scores(self, X: Any) -> Floats:
         return self._expansion(X, "") + float(self.intercept_[0])
 
     def _expansion(self, X: Any, prefix: str) -> Floats:
+        if hasattr(self, "frequencies_"):
+            return mapped_scores(FourierMap(self.frequencies_), X, getattr(self, f"{prefix}coef_"))
         if self.kernel_.name == "linear":
             scores = safe_sparse_dot(X, getattr(self, f"{prefix}coef_").T, dense_output=True)
             return np.asarray(scores, dtype=np.float64).ravel()
@@ -140,3 +153,23 @@ class TransferKernelMachine(KernelMachine):
 
     def _source_scores(self, X: Any) -> Floats:
         return self._expansion(X, "source_") + float(self.source_intercept_[0])
+
+
+def mapped_scores(feature_map: FeatureMap, X: Any, coef: Floats) -> Floats:
+    """Return the scores of rows under weights on the features of a map, some rows at a time.
+
+    Parameters
+    ----------
+    feature_map : FeatureMap
+    X : matrix of shape (n_rows, n_features)
+    coef : ndarray of shape (1, n_components)
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    scores = np.empty(int(X.shape[0]))
+    for start in range(0, len(scores), _MAPPED_ROWS):
+        part = slice(start, start + _MAPPED_ROWS)
+        scores[part] = feature_map.transform(X[part]) @ coef[0]
+    return scores

@@ -24,7 +24,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bagshift.estimators._coupled import CoupledMachine, Loss, Losses, coupled_problem
 from bagshift.estimators._feature_space import FeatureSpace, feature_space
 from bagshift.estimators._training import TrainingData
-from bagshift.kernels import Kernel, unit_means
+from bagshift.kernels import Kernel, default_n_components, map_error, unit_means
 from bagshift.solvers import (
     CoupledLinearProblem,
     CoupledLinearResult,
@@ -43,9 +43,6 @@ _LOG = logging.getLogger("bagshift")
 MOST_EXACT_UNITS = 10_000
 # Columns up to which Newton's method, whose work grows with their square, is the faster one.
 _MOST_NEWTON_COLUMNS = 2_000
-# Landmarks: 300 are within 0.3 points of the exact machine at 5,000 rows, and more rows carry
-# more of them.
-_FEW_LANDMARKS, _MANY_LANDMARKS, _MANY_ROWS = 300, 1000, 50_000
 # Of the objective, by unit of tolerance of the exact solver: decisions then agree as well.
 _RELATIVE_GAP = 1e-5
 
@@ -70,12 +67,14 @@ class ScalableMachine(CoupledMachine):
     """Coupled machine of one program, for any number of rows.
 
     Subclasses say in ``_losses`` which loss each unit has. They have the parameters of
-    :class:`CoupledMachine`, and ``solver``, ``n_components``, ``n_jobs`` and ``random_state``.
+    :class:`CoupledMachine`, and ``solver``, ``feature_map``, ``n_components``, ``n_jobs`` and
+    ``random_state``.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CoupledMachine._parameter_constraints,
         "solver": [StrOptions({"auto", "exact", "newton", "coordinate"})],
+        "feature_map": [StrOptions({"nystroem", "fourier"})],
         "n_components": [
             StrOptions({"auto"}),
             None,
@@ -100,6 +99,7 @@ class ScalableMachine(CoupledMachine):
             kernel,
             data,
             n_components=_number_of_components(self.n_components, data),
+            feature_map=self.feature_map,
             random_state=self.random_state,
         )
         problem = explicit_problem(space, data, self._losses(data))
@@ -160,8 +160,7 @@ def choose_solver(wanted: str, kernel: Kernel, data: TrainingData) -> str:
 def _number_of_components(wanted: int | str | None, data: TrainingData) -> int | None:
     if wanted != "auto":
         return wanted  # type: ignore[return-value]
-    n_rows = data.n_source + len(data.bags)
-    return _FEW_LANDMARKS if n_rows < _MANY_ROWS else _MANY_LANDMARKS
+    return default_n_components(data.n_source + len(data.bags))
 
 
 def explicit_problem(
@@ -192,11 +191,11 @@ def explicit_problem(
         data.X_target,
         data.unit_of_row,
         data.n_target_units,
-        transform=None if space.low_rank is None else space.transform,
+        transform=None if space.feature_map is None else space.transform,
     )
     source = None
     if data.n_source:
-        mapped = data.X_source if space.low_rank is None else space.transform(data.X_source)
+        mapped = data.X_source if space.feature_map is None else space.transform(data.X_source)
         source = _units(mapped, [losses.source])
     return CoupledLinearProblem(source, _units(means, losses.target), losses.coupling)
 
@@ -211,14 +210,18 @@ def _units(features: Any, losses: list[Loss]) -> LinearUnits:
 
 def _report(data: TrainingData, solver: str, space: FeatureSpace | None) -> dict[str, Any]:
     """Return what was solved and how, and say it in the log where it is not the exact way."""
-    n_components = None if space is None or space.low_rank is None else space.low_rank.rank
+    n_components = None if space is None or space.feature_map is None else space.feature_map.rank
     report = {
         "solver": solver,
         "n_source_rows": data.n_source,
         "n_target_rows": len(data.bags),
         "n_target_units": data.n_target_units,
         "n_components": n_components,
+        "map_error": None,
     }
+    if space is not None and space.feature_map is not None:
+        error = map_error(space.kernel, space.feature_map, data.X_source, data.X_target)
+        report["map_error"] = error.root_mean_square
     if solver != "exact":
         features = "its columns" if n_components is None else f"{n_components:,} components"
         _LOG.info(

@@ -68,10 +68,13 @@ class InverseCalibrationSVM(SigmoidProbabilities, InBagPosteriors, ScalableMachi
         the kernel: "newton" by Newton's method, for dense rows; "coordinate" by dual coordinate
         descent, for sparse or very wide ones. "auto" is exact up to 10,000 units and says in
         ``fit_report_`` what it took.
+    feature_map : {"nystroem", "fourier"}, default="nystroem"
+        Map of a kernel other than "linear", where one is taken: through landmark rows, half of
+        them drawn from each domain, or through random frequencies, for "rbf" only, which need no
+        rows.
     n_components : "auto", int or None, default="auto"
-        Rows that span the map of a kernel other than "linear", half of them drawn from each
-        domain (Nyström), where a map is taken. "auto" is 300 up to 50,000 rows and 1,000 beyond;
-        with as many as rows the kernel is exact, and None takes all.
+        Landmarks, or features of the frequencies. "auto" is 300 up to 50,000 rows and 1,000
+        beyond; with as many landmarks as rows the kernel is exact, and None takes all.
     tol : float, default=1e-3
         The solver stops when the optimality conditions hold within this many units of score.
     max_iter : int, default=-1
@@ -80,7 +83,7 @@ class InverseCalibrationSVM(SigmoidProbabilities, InBagPosteriors, ScalableMachi
     n_jobs : int or None, default=None
         Threads for passes over explicit features; the result does not depend on it.
     random_state : int or RandomState, default=0
-        For the choice of the rows that span a map.
+        For the choice of landmarks or frequencies.
 
     Attributes
     ----------
@@ -109,8 +112,11 @@ class InverseCalibrationSVM(SigmoidProbabilities, InBagPosteriors, ScalableMachi
     converged_ : bool
         Whether the solver reached ``tol``.
     fit_report_ : dict
-        Which solver was taken, for how many source rows, target rows and units, and on how many
-        components of a map.
+        Which solver was taken, for how many source rows, target rows and units, on how many
+        components of a map, and how far its inner products are from the kernel (root mean square
+        over pairs of rows, relative to the kernel of a row with itself).
+    frequencies_ : ndarray of shape (n_features, n_components / 2)
+        Of a Fourier map; ``coef_`` then holds the weights of its cosines and sines.
     n_features_in_ : int
         Number of columns seen in ``fit``.
     feature_names_in_ : ndarray of str
@@ -158,6 +164,7 @@ class InverseCalibrationSVM(SigmoidProbabilities, InBagPosteriors, ScalableMachi
         clip: Any = "auto",
         bag_weight: str = "equal",
         solver: str = "auto",
+        feature_map: str = "nystroem",
         n_components: Any = "auto",
         tol: float = 1e-3,
         max_iter: int = -1,
@@ -174,6 +181,7 @@ class InverseCalibrationSVM(SigmoidProbabilities, InBagPosteriors, ScalableMachi
         self.clip = clip
         self.bag_weight = bag_weight
         self.solver = solver
+        self.feature_map = feature_map
         self.n_components = n_components
         self.tol = tol
         self.max_iter = max_iter

@@ -124,7 +124,7 @@ class TGPLMCV(InBagPosteriors, BagSearchCV):
 
     _machine_class: ClassVar[type[Any]] = TGPLM
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = search_constraints(
-        TGPLM, without=("solver", "n_components", "random_state")
+        TGPLM, without=("solver", "feature_map", "n_components", "random_state")
     )
 
     def __init__(
