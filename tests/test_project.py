@@ -33,6 +33,7 @@ FLOORS = tuple(
         "estimators",
         "model_selection",
         "columns tables features fingerprints _model_files persistence datasets plotting",
+        "scale",
         "workflows",
         "experiments",
         "cli",

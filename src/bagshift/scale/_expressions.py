@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A column as number, date or text, as an expression of SQL.
+
+Missing words ("?", "n/a" and the like), blank text and NaN are NULL. Text that is no number where
+a number should be is an error of the database, never a silent NULL.
+"""
+
+from __future__ import annotations
+
+from bagshift.columns import MISSING_WORDS, REMEDIES, Kind
+from bagshift.exceptions import TableError
+from bagshift.scale._sql import quoted, storage_of, text_list
+
+BLANKS = " \t\n\r"
+BLANKS_IN_SQL = r"E' \t\n\r'"
+NAN = "CAST('NaN' AS DOUBLE PRECISION)"
+
+
+def value_of(name: str, type_name: str, kind: Kind, table: str, *, may_be_nan: bool = True) -> str:
+    """Return a column in its kind: a double, or a text without blanks around it.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    type_name : str
+        Type in the table.
+    kind : {"number", "date", "text"}
+        What it is to be; dates become seconds since 1970.
+    table : str
+        What to call the table.
+    may_be_nan : bool, default=True
+        Whether NaN is looked for, which takes time.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    TableError
+        When a column of this type cannot be of that kind.
+    """
+    storage = storage_of(type_name)
+    if kind == "text" and storage in ("text", "whole"):
+        return _text_of(name, type_name)
+    if kind == "date" and storage in ("text", "date"):
+        moment = quoted(name)
+        if storage == "text":
+            moment = f"CAST({_text_of(name, type_name)} AS TIMESTAMP)"
+        return f"CAST(extract(epoch FROM {moment}) AS DOUBLE PRECISION)"
+    if kind == "number" and storage not in (None, "date"):
+        return _number_of(name, type_name, may_be_nan)
+    held = f"{storage}s" if storage == "date" else f"values of type {type_name[:40]}"
+    raise TableError(
+        f"Column {name!r} holds {held} in {table} but is to be {kind}; {REMEDIES[kind]}."
+    )
+
+
+def _number_of(name: str, type_name: str, may_be_nan: bool) -> str:
+    storage, column = storage_of(type_name), quoted(name)
+    if storage == "boolean":
+        return f"CASE WHEN {column} THEN 1e0 WHEN NOT {column} THEN 0e0 END"
+    number = f"CAST({column} AS DOUBLE PRECISION)"
+    if storage == "text":
+        number = _written_number(_text_of(name, type_name))
+    is_guarded = may_be_nan and storage in ("float", "text")
+    return f"nullif({number}, {NAN})" if is_guarded else number
+
+
+def _written_number(text: str) -> str:
+    return (
+        f"CASE lower({text}) WHEN 'true' THEN 1e0 WHEN 'false' THEN 0e0 "
+        f"ELSE CAST({text} AS DOUBLE PRECISION) END"
+    )
+
+
+def _text_of(name: str, type_name: str) -> str:
+    column = quoted(name)
+    if type_name != "VARCHAR":
+        column = f"CAST({column} AS VARCHAR)"
+    plain = f"trim({column}, {BLANKS_IN_SQL})"
+    words = text_list(list(MISSING_WORDS))
+    return f"CASE WHEN lower({plain}) NOT IN ({words}) THEN {plain} END"
