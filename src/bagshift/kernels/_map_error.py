@@ -22,6 +22,9 @@ from bagshift.kernels._landmarks import choose_landmarks
 from bagshift.kernels._low_rank import kernel_block
 from bagshift.kernels._rows import take_rows
 
+# Features of a map below a number of rows of both domains, and from there on.
+_FEW, _MANY, _MANY_ROWS = 300, 1000, 20_000
+
 
 class FeatureMap(Protocol):
     """What all feature maps of a kernel can do."""
@@ -129,12 +132,19 @@ def default_n_components(n_rows: int) -> int:
     Parameters
     ----------
     n_rows : int
-        Rows of both domains.
+        Rows of both domains together.
 
     Returns
     -------
     int
-        Even, and so fit for Fourier features as well.
+        300 below 20,000 rows, 1,000 from there on; fit for Fourier features too, being even.
+
+    Notes
+    -----
+    More rows carry more features. On images of digits (``benchmarks/feature_maps.py``), as many
+    rows in each domain, 300 uniform landmarks lost 0.3 points of accuracy against the exact
+    machine at 10,000 rows and 0.5 points at 20,000, where 1,000 lost 0.1; at 40,000 and 100,000
+    rows 300 were 0.5 and 0.6 points below 1,000. The time to solve grew eight- to twelvefold.
 
     Examples
     --------
@@ -142,4 +152,4 @@ def default_n_components(n_rows: int) -> int:
     >>> default_n_components(10_000), default_n_components(1_000_000)
     (300, 1000)
     """
-    return 300 if n_rows < 50_000 else 1000
+    return _FEW if n_rows < _MANY_ROWS else _MANY
