@@ -112,6 +112,7 @@ NB_MODULE(_core, module) {
 
   define_solve<double>(module);
   define_solve<float>(module);
+  define_coordinate_descent(module);
   define_coupled_chain(module);
   define_count_likelihood(module);
   define_exponential(module);

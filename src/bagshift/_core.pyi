@@ -90,3 +90,53 @@ def count_posterior(
     n_threads: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 def count_log_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]: ...
+
+class CoreUnits: ...
+
+class CoreDescent:
+    @property
+    def source_weights(self) -> NDArray[np.float64]: ...
+    @property
+    def target_weights(self) -> NDArray[np.float64]: ...
+    @property
+    def source_intercept(self) -> float: ...
+    @property
+    def target_intercept(self) -> float: ...
+    @property
+    def objective(self) -> float: ...
+    @property
+    def dual_objective(self) -> float: ...
+    @property
+    def dual(self) -> NDArray[np.float64]: ...
+    @property
+    def n_iter(self) -> int: ...
+
+def dense_units(
+    *,
+    features: NDArray[np.float64] | NDArray[np.float32],
+    targets: NDArray[np.float64],
+    half_widths: NDArray[np.float64],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+) -> CoreUnits: ...
+def sparse_units(
+    *,
+    values: NDArray[np.float64] | NDArray[np.float32],
+    columns: NDArray[np.int32] | NDArray[np.int64],
+    starts: NDArray[np.int32] | NDArray[np.int64],
+    n_features: int,
+    targets: NDArray[np.float64],
+    half_widths: NDArray[np.float64],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+) -> CoreUnits: ...
+def descend(
+    *,
+    source: CoreUnits | None,
+    target: CoreUnits,
+    coupling: float,
+    guess: NDArray[np.float64] | None = None,
+    tol: float,
+    max_iter: int,
+    seed: int,
+) -> CoreDescent: ...

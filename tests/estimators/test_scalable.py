@@ -42,6 +42,18 @@ def test_all_rows_as_components_are_the_exact_machine(make, kernel):
         )
 
 
+@pytest.mark.parametrize("make", MACHINES)
+@pytest.mark.parametrize("rows", [np.asarray, np.asfortranarray, sparse.csr_matrix])
+def test_coordinate_descent_finds_the_machine_too(make, rows):
+    X, bags, _, source = two_domains()
+    exact = fitted(make, X, bags, source, kernel="linear", solver="exact")
+    history = rows(source[0]), source[1]
+    machine = fitted(make, rows(X), bags, history, kernel="linear", solver="coordinate", tol=1e-6)
+    np.testing.assert_allclose(machine.decision_function(X), exact.decision_function(X), atol=1e-2)
+    assert machine.objective_ == pytest.approx(exact.objective_, rel=1e-6)
+    assert machine.converged_
+
+
 @pytest.mark.parametrize("coupling", [0.0, np.inf])
 def test_limits_of_the_coupling(coupling):
     X, bags, _, source = two_domains()
@@ -179,7 +191,7 @@ def test_components_grow_with_rows():
 
     class Data:
         n_source = 0
-        bags = range(49_999)
+        bags = range(19_999)
 
     assert _scalable._number_of_components("auto", Data()) == 300
     Data.n_source = 1

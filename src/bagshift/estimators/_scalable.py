@@ -31,6 +31,7 @@ from bagshift.solvers import (
     CoupledProblem,
     CoupledResult,
     LinearUnits,
+    solve_coordinate_descent,
     solve_coupled_linear,
 )
 
@@ -43,8 +44,11 @@ _LOG = logging.getLogger("bagshift")
 MOST_EXACT_UNITS = 10_000
 # Columns up to which Newton's method, whose work grows with their square, is the faster one.
 _MOST_NEWTON_COLUMNS = 2_000
-# Of the objective, by unit of tolerance of the exact solver: decisions then agree as well.
-_RELATIVE_GAP = 1e-5
+# Duality gaps, of the objective, by unit of tolerance of the exact solver. Newton's method makes
+# decisions agree as well; coordinate descent, which takes long to the last digits, the objective.
+_RELATIVE_GAP = {"newton": 1e-5, "coordinate": 1e-1}
+# "No limit" still ends.
+_MOST_PASSES = {"newton": 2_000, "coordinate": 20_000}
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,10 +110,12 @@ class ScalableMachine(CoupledMachine):
         return ExplicitSolution(self._solve_explicitly(problem, solver), space, solver)
 
     def _solve_explicitly(self, problem: CoupledLinearProblem, solver: str) -> CoupledLinearResult:
-        limit = {} if self.max_iter < 0 else {"max_iter": self.max_iter}
-        tol = _RELATIVE_GAP * self.tol
+        limit = _MOST_PASSES[solver] if self.max_iter < 0 else self.max_iter
+        tol = _RELATIVE_GAP[solver] * self.tol
+        if solver == "coordinate":
+            return solve_coordinate_descent(problem, tol=tol, max_iter=limit)
         n_threads = effective_n_jobs(self.n_jobs)
-        return solve_coupled_linear(problem, tol=tol, n_threads=n_threads, **limit)
+        return solve_coupled_linear(problem, tol=tol, max_iter=limit, n_threads=n_threads)
 
     def _complaint(self, result: Any) -> str | None:
         return super()._complaint(getattr(result, "result", result))
@@ -205,6 +211,8 @@ def _units(features: Any, losses: list[Loss]) -> LinearUnits:
         name: np.concatenate([getattr(loss, name) for loss in losses])
         for name in ("targets", "half_widths", "lower", "upper")
     }
+    if not sparse.issparse(features):
+        features = np.ascontiguousarray(features)  # rows are read one by one, or in chunks
     return LinearUnits(features, **values)
 
 

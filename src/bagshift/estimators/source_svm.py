@@ -60,7 +60,7 @@ class SourceSVM(ScalableMachine):
         them drawn from each domain, or through random frequencies, for "rbf" only, which need no
         rows.
     n_components : "auto", int or None, default="auto"
-        Landmarks, or features of the frequencies. "auto" is 300 up to 50,000 rows and 1,000
+        Landmarks, or features of the frequencies. "auto" is 300 up to 20,000 rows and 1,000
         beyond; with as many landmarks as rows the kernel is exact, and None takes all.
     tol : float, default=1e-3
         The solver stops when the optimality conditions hold within this many units of score.

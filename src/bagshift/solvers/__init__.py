@@ -2,6 +2,7 @@
 """Solvers: plain functions on arrays, which know nothing of estimators."""
 
 from bagshift.solvers._coordinates import LinearMachine
+from bagshift.solvers.coordinate_descent import solve_coordinate_descent
 from bagshift.solvers.count_likelihood import (
     BagCounts,
     CountPosterior,
@@ -44,6 +45,7 @@ __all__ = [
     "count_log_probabilities",
     "count_posterior",
     "coupling_weights",
+    "solve_coordinate_descent",
     "solve_coupled",
     "solve_coupled_chain",
     "solve_coupled_linear",
