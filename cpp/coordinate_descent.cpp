@@ -16,8 +16,8 @@ constexpr double kTied = 1e15;
 
 // The charge rho, from W, the summed widths of boxes, and the mean of |x - m|^2. Found by trying:
 // steps are short when 1 / rho is large against a length, levels slow when rho is against W.
-constexpr double kOfBoth = 0.02;     // times sqrt(W / length)
-constexpr double kOfWidths = 0.05;  // times W, at most
+constexpr double kOfBoth = 0.7;     // times sqrt(W / length)
+constexpr double kOfWidths = 0.2;  // times W, at most
 
 // Epochs between looks, as a part of those done: by default, and when the gap seems small.
 constexpr std::int64_t kSeldom = 4, kOften = 16;
@@ -173,22 +173,27 @@ void CoordinateDescent::pass(int p) {
 }
 
 bool CoordinateDescent::advance(double tol) {
-  double gap = 0.0;
   for (int p : {0, 1}) pass(p);
+  const double levels[2] = {level(0), level(1)};
+  double gap = 0.0;
+  bool is_outdated = false;
   for (int p : {0, 1}) {
     if (!domains_[p]) continue;
-    centres_[p] = level(p);
+    domains_[p]->note_drift(levels[p] - centres_[p]);
+    centres_[p] = levels[p];
     gap += domains_[p]->estimated_gap();
+    is_outdated |= domains_[p]->is_outdated(levels[p] - levels_seen_[p]);
   }
   const std::int64_t n = ++solution_.n_epochs;
   const bool seems_small = gap <= tol * solution_.objective;
-  return gap == 0.0 || n - last_look_ > n / (seems_small ? kOften : kSeldom);
+  return is_outdated || gap == 0.0 || n - last_look_ > n / (seems_small ? kOften : kSeldom);
 }
 
 // --- certificate ----------------------------------------------------------------------------
 
 bool CoordinateDescent::look(double tol) {
   last_look_ = solution_.n_epochs;
+  for (int p : {0, 1}) levels_seen_[p] = level(p);
   if (last_look_ - last_rebuild_ >= kBetweenRebuilds) {
     last_rebuild_ = last_look_;
     for (int p : {0, 1}) {

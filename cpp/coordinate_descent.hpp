@@ -84,6 +84,7 @@ class CoordinateDescent {
   double mean_square_ = 0.0;
   double stiffness_[2] = {1.0, 1.0};     // rho
   double centres_[2] = {0.0, 0.0};       // c
+  double levels_seen_[2] = {0.0, 0.0};   // at the last look
   double slack_[2][2];                   // levels per pull: inverse of what holds them
   double lean_;                          // g
   AlongForm centred_[2][2], raw_[2][2];  // beside (x - m).(x' - m), and beside x.x'

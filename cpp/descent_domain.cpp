@@ -13,8 +13,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Units leave the passes when so many times farther from a border than the largest violation.
-constexpr double kFar = 0.1;
+// Units leave the passes when they are on their side by so many times the largest violation, and
+// by so many times what the level has moved.
+constexpr double kFar = 0.1, kFarOfDrift = 2.0;
 
 constexpr int kBisections = 20;
 constexpr double kBalanced = 1e-9;   // of the summed widths of boxes
@@ -173,7 +174,8 @@ class DomainOfRows final : public DescentDomain {
         dual_sum += change;
         along_sum += change * a;
         add(rows_, n, i, within * change, weights);
-      } else if (is_settled(unit, residual)) {
+      } else if (const double distance = distance_on_side(unit, residual); distance > far_) {
+        nearest_ = std::min(nearest_, distance);
         order_[k] = order_[--n_left];
         continue;
       }
@@ -183,7 +185,7 @@ class DomainOfRows final : public DescentDomain {
     dual_sum_ = dual_sum;
     along_sum_ = along_sum;
     estimated_gap_ = gap;
-    far_ = kFar * largest;
+    largest_ = largest;
   }
 
   void write_products(const double* weights, double* products) const override {
@@ -241,6 +243,7 @@ DescentDomain::DescentDomain(const DescentUnits& units, std::ptrdiff_t n_feature
     : units_(static_cast<std::size_t>(units.n_units)),
       products_(units_.size()),
       n_features_(n_features),
+      nearest_(kInfinity),
       far_(kInfinity) {
   order_.reserve(units_.size());
   for (std::ptrdiff_t i = 0; i < units.n_units; ++i) {
@@ -341,16 +344,24 @@ double DescentDomain::balanced_level(const double* weights) {
   return 0.5 * (low + high);
 }
 
-bool DescentDomain::is_settled(const DescentUnit& unit, double residual) const {
+double DescentDomain::distance_on_side(const DescentUnit& unit, double residual) const {
   const double above = residual - unit.half_width, below = -residual - unit.half_width;
-  return (unit.dual == unit.upper && above > far_) || (unit.dual == unit.lower && below > far_) ||
-         (unit.dual == 0.0 && above < -far_ && below < -far_);
+  double distance = -kInfinity;
+  if (unit.dual == unit.upper) distance = above;
+  if (unit.dual == unit.lower) distance = std::max(distance, below);
+  if (unit.dual == 0.0) distance = std::max(distance, std::min(-above, -below));
+  return distance;
+}
+
+void DescentDomain::note_drift(double drift) {
+  far_ = std::max(kFar * largest_, kFarOfDrift * std::abs(drift));
 }
 
 double DescentDomain::look(const double* weights, double intercept) {
   find_products(weights);
   order_.clear();
   dual_sum_ = along_sum_ = 0.0;
+  nearest_ = kInfinity;
   double loss = 0.0;
   for (std::ptrdiff_t i = 0; i < n_units(); ++i) {
     const DescentUnit& unit = units_[i];
@@ -358,8 +369,13 @@ double DescentDomain::look(const double* weights, double intercept) {
     loss += loss_of(unit, residual);
     dual_sum_ += unit.dual;
     along_sum_ += unit.dual * unit.along;
-    const bool can_move = unit.lower < unit.upper;
-    if (can_move && !is_settled(unit, residual)) order_.push_back(static_cast<std::uint32_t>(i));
+    if (!(unit.lower < unit.upper)) continue;
+    const double distance = distance_on_side(unit, residual);
+    if (distance > far_) {
+      nearest_ = std::min(nearest_, distance);
+    } else {
+      order_.push_back(static_cast<std::uint32_t>(i));
+    }
   }
   return loss;
 }

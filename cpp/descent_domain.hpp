@@ -4,6 +4,7 @@
 // rows; see coordinate_descent.hpp.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -106,6 +107,8 @@ class DescentDomain {
   double dual_sum() const { return dual_sum_; }
   double along_sum() const { return along_sum_; }                    // of z a
   double estimated_gap() const { return estimated_gap_; }            // of losses, in the last pass
+  // Whether units that have left the passes may be needed, after a move of the level.
+  bool is_outdated(double drift) const { return std::abs(drift) > nearest_; }
 
   // Sum up the corners.
   void find_corners();
@@ -123,13 +126,16 @@ class DescentDomain {
   double look(const double* weights, double intercept);
   // Sum of t z - e |z|.
   double reached() const;
+  // Choose how far units are to be to leave the next pass, after one that moved the level.
+  void note_drift(double drift);
 
  protected:
   // Set the products to w.x.
   void find_products(const double* weights);
   virtual double centred_length(std::ptrdiff_t i, const double* mean, double mean_square,
                                 double along, double* scratch) const = 0;
-  bool is_settled(const DescentUnit& unit, double residual) const;
+  // How far a unit is on the side of its dual variable; negative or minus infinity: not at all.
+  double distance_on_side(const DescentUnit& unit, double residual) const;
 
   std::vector<DescentUnit> units_;
   std::vector<std::uint32_t> order_;   // of the units that passes go to
@@ -137,7 +143,9 @@ class DescentDomain {
   std::ptrdiff_t n_features_;
   Corner lower_, upper_;
   double dual_sum_ = 0.0, along_sum_ = 0.0, estimated_gap_ = 0.0;
-  double far_;   // a unit is far on its side this far from a border of its tube
+  double largest_ = 0.0;   // violation in the last pass
+  double nearest_;         // distance of the units that have left the passes
+  double far_;             // distance at which they leave
 };
 
 template <class Rows>
