@@ -12,10 +12,10 @@ from bagshift.scale._feature_numpy import apply_preparation
 from bagshift.scale._keys import BagIds
 from bagshift.scale._streaming import Progress
 from bagshift.scale.bag_index import BagIndex, ShareTable, Unmatched, index_bags
-from bagshift.scale.bag_means import BagMeans, bag_means, bag_means_sql
 from bagshift.scale.connection import connect, memory_bytes
 from bagshift.scale.decoding import DecodedRows, decode_rows
 from bagshift.scale.labels import LabelColumn, label_counts
+from bagshift.scale.means import BagMeans, bag_means, bag_means_sql
 from bagshift.scale.planning import Plan, Step, plan
 from bagshift.scale.preparation import Feature, Preparation, prepare
 from bagshift.scale.rows import Rows, rows_from

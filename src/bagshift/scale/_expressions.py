@@ -3,16 +3,19 @@
 
 Missing words ("?", "n/a" and the like), blank text and NaN are NULL. Text that is no number where
 a number should be is an error of the database, never a silent NULL.
+
+Lists of words are written as CASE and not as IN, which DuckDB makes a join of: that is slow, and
+does not keep rows in their order.
 """
 
 from __future__ import annotations
 
 from bagshift.columns import MISSING_WORDS, REMEDIES, Kind
 from bagshift.exceptions import TableError
-from bagshift.scale._sql import quoted, storage_of, text_list
+from bagshift.scale._sql import quoted, storage_of, text_literal
 
-BLANKS = " \t\n\r"
-BLANKS_IN_SQL = r"E' \t\n\r'"
+# What trim() of DuckDB takes away: all separators of the kind of a space.
+BLANKS = " \u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 NAN = "CAST('NaN' AS DOUBLE PRECISION)"
 
 
@@ -57,28 +60,50 @@ def value_of(name: str, type_name: str, kind: Kind, table: str, *, may_be_nan: b
     )
 
 
+def indicator(condition: str) -> str:
+    """Return 1 where a condition holds, and 0 elsewhere."""
+    return f"CASE WHEN {condition} THEN 1e0 ELSE 0e0 END"
+
+
+def is_other(text: str, levels: list[str]) -> str:
+    """Return 1 where a text is there and none of the levels, and 0 elsewhere."""
+    known = " ".join(f"WHEN {text_literal(level)} THEN 0e0" for level in levels)
+    other = f"CASE {text} {known} ELSE 1e0 END" if levels else "1e0"
+    return f"CASE WHEN ({text}) IS NULL THEN 0e0 ELSE {other} END"
+
+
 def _number_of(name: str, type_name: str, may_be_nan: bool) -> str:
     storage, column = storage_of(type_name), quoted(name)
     if storage == "boolean":
         return f"CASE WHEN {column} THEN 1e0 WHEN NOT {column} THEN 0e0 END"
     number = f"CAST({column} AS DOUBLE PRECISION)"
     if storage == "text":
-        number = _written_number(_text_of(name, type_name))
+        number = _written_number(_as_text(name, type_name))
     is_guarded = may_be_nan and storage in ("float", "text")
     return f"nullif({number}, {NAN})" if is_guarded else number
 
 
-def _written_number(text: str) -> str:
+def _written_number(column: str) -> str:
+    """Read a text as number; most begin with a digit, which takes a sixth of the time."""
+    begins = f"{column} >= '0' AND {column} < ':' OR {column} >= '-0' AND {column} < '-:'"
+    text = _without_missing_words(column)
     return (
-        f"CASE lower({text}) WHEN 'true' THEN 1e0 WHEN 'false' THEN 0e0 "
-        f"ELSE CAST({text} AS DOUBLE PRECISION) END"
+        f"CASE WHEN {begins} THEN CAST({column} AS DOUBLE PRECISION) "
+        f"ELSE CASE lower({text}) WHEN 'true' THEN 1e0 WHEN 'false' THEN 0e0 "
+        f"ELSE CAST({text} AS DOUBLE PRECISION) END END"
     )
 
 
 def _text_of(name: str, type_name: str) -> str:
+    return _without_missing_words(_as_text(name, type_name))
+
+
+def _as_text(name: str, type_name: str) -> str:
     column = quoted(name)
-    if type_name != "VARCHAR":
-        column = f"CAST({column} AS VARCHAR)"
-    plain = f"trim({column}, {BLANKS_IN_SQL})"
-    words = text_list(list(MISSING_WORDS))
-    return f"CASE WHEN lower({plain}) NOT IN ({words}) THEN {plain} END"
+    return column if type_name == "VARCHAR" else f"CAST({column} AS VARCHAR)"
+
+
+def _without_missing_words(column: str) -> str:
+    plain = f"trim({column})"
+    words = " ".join(f"WHEN {text_literal(word)} THEN NULL" for word in MISSING_WORDS)
+    return f"CASE lower({plain}) {words} ELSE {plain} END"

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bagshift.columns import require_kinds
-from bagshift.scale._expressions import value_of
-from bagshift.scale._sql import number_literal, text_list, text_literal
+from bagshift.scale._expressions import indicator, is_other, value_of
+from bagshift.scale._sql import number_literal, text_literal
 from bagshift.scale.preparation import Feature, Preparation
 
 ANY_TYPE: dict[str, str] = {"number": "DOUBLE", "date": "TIMESTAMP", "text": "VARCHAR"}
@@ -89,13 +89,10 @@ def _raw(feature: Feature, values: Mapping[str, str], preparation: Preparation) 
     if feature.part == "value":
         return f"coalesce({value}, {number_literal(preparation.fills[feature.column])})"
     if feature.part == "missing":
-        condition = f"({value}) IS NULL"
-    elif feature.part == "level":
-        condition = f"{value} = {text_literal(feature.level)}"
-    else:
-        levels = preparation.levels_of(feature.column)
-        condition = f"{value} NOT IN ({text_list(levels)})"
-    return f"CASE WHEN {condition} THEN 1e0 ELSE 0e0 END"
+        return indicator(f"({value}) IS NULL")
+    if feature.part == "level":
+        return indicator(f"{value} = {text_literal(feature.level)}")
+    return is_other(value, preparation.levels_of(feature.column))
 
 
 def _scaled(expression: str, feature: Feature) -> str:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from bagshift.exceptions import TableError
 from bagshift.scale._errors import explained
-from bagshift.scale._expressions import BLANKS_IN_SQL
 from bagshift.scale._relation import relation
 from bagshift.scale._sql import (
     is_whole_decimal,
@@ -200,7 +199,7 @@ def id_text(expression: str, type_name: str) -> str:
         whole = f"CAST(CAST({expression} AS BIGINT) AS VARCHAR)"
         nan = "CAST('NaN' AS DOUBLE PRECISION)"
         return f"CASE WHEN {is_whole} THEN {whole} WHEN {expression} <> {nan} THEN {text} END"
-    return f"CASE WHEN trim({text}, {BLANKS_IN_SQL}) <> '' THEN {text} END"
+    return f"CASE WHEN trim({text}) <> '' THEN {text} END"
 
 
 def _are_whole(connection: Any, rows: Rows, name: str) -> bool:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bagshift.exceptions import TableError, plural
-from bagshift.scale.bag_means import BYTES_PER_GROUP, BYTES_PER_MEAN
 from bagshift.scale.connection import (
     LEAST_ENGINE_MEMORY,
     ON_THEIR_WAY,
@@ -20,6 +19,7 @@ from bagshift.scale.connection import (
     resident_bytes,
 )
 from bagshift.scale.decoding import PART_BYTES
+from bagshift.scale.means import BYTES_PER_GROUP, BYTES_PER_MEAN
 
 # Number of rows, mark, share and size of a bag, and one more while they are put together.
 BYTES_PER_BAG = 8 + 1 + 8 + 8 + 32

@@ -168,6 +168,7 @@ def bag_means(
         columns were prepared, or the folder holds something else.
     """
     types = column_types(connection, rows)
+    mean_expressions(preparation, types, rows.name)  # in errors the rows go by their own name
     settings = {
         "result": "bag means",
         "dtype": dtype,

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What reading takes is known beforehand, and the limit of memory is kept."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bagshift.exceptions import TableError
+from bagshift.scale import plan
+
+MANY: dict[str, Any] = {"n_features": 20, "n_target": 10**8, "n_bags": 10**7}
+
+
+def test_a_large_plan_fits_into_four_gigabytes(tmp_path: Path) -> None:
+    made = plan("4GB", tmp_path / "not there yet", n_source=10**7, **MANY)
+    assert [step.result_bytes for step in made.steps] == [0, 0, 8 * 10**8, 81 * 10**7]
+    assert made.disk_bytes >= 16 * 10**8
+    for step in made.steps:
+        assert 0 < step.least_memory <= 4 * 10**9 - made.held
+
+
+@pytest.mark.parametrize(
+    ("memory", "changes", "words"),
+    [
+        ("1GB", {"n_bags": 10**8}, r"Counting the rows of 100,000,000 bags needs .* take larger"),
+        ("100MB", {}, r"needs .* of memory but memory= allows 100 MB: raise it"),
+        (
+            "4GB",
+            {"decode_target": True, "largest_bag": 10**8},
+            r"Putting 100,000,000 rows .* needs 8\.\d GB .* fit TGPLM, which needs only the means",
+        ),
+        (
+            "4GB",
+            {"decode_target": True, "n_target": 10**13},
+            r"has .* GB free but up to .* may be needed, most of it for putting .*: name another",
+        ),
+        ("4GB", {"n_source": 10**13}, r"most of it for decoding .* take a sample of the history"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    tmp_path: Path, memory: str, changes: dict[str, Any], words: str
+) -> None:
+    made = plan(memory, tmp_path, **{**MANY, **changes})
+    with pytest.raises(TableError, match=words):
+        made.check()
+
+
+def test_what_fits_is_not_refused(tmp_path: Path) -> None:
+    plan("1GB", tmp_path, n_features=5, n_target=10**5, n_bags=10**4, n_text_columns=3).check()
+
+
+PROGRAM = """
+import json, resource, sys
+import numpy as np
+from bagshift.scale import *
+
+folder = sys.argv[1]
+with connect("450MB", folder, n_threads=1) as connection:
+    columns = ", ".join(f"CAST(random() AS FLOAT) AS x{j}" for j in range(20))
+    connection.execute(
+        f"COPY (SELECT range * 7919 % 100000 AS bag, {columns} FROM range(1000000)) "
+        f"TO '{folder}/rows.parquet'"
+    )
+    rows = rows_from(f"{folder}/rows.parquet")
+    preparation = prepare(column_statistics(connection, rows, reserved={"bag": "bag id"}))
+    bags = index_bags(connection, rows, "bag")
+    means = bag_means(connection, rows, bags, preparation, f"{folder}/means")
+    decoded = decode_rows(
+        connection, rows, preparation, f"{folder}/decoded", bags=bags, order_by_bag=True,
+        part_rows=100_000,
+    )
+    codes = np.concatenate([decoded.bags(part) for part in range(decoded.n_parts)])
+    is_sorted = bool((np.diff(codes) >= 0).all())
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+print(json.dumps([peak, decoded.n_rows, is_sorted, means.n_passes, len(means.means)]))
+"""
+
+
+def test_the_limit_of_memory_is_kept(tmp_path: Path) -> None:
+    """84 MB of rows, which take 100 MB to sort, with about 60 MB for the database."""
+    command = [sys.executable, "-W", "error", "-c", PROGRAM, str(tmp_path)]
+    written = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    peak, n_rows, is_sorted, n_passes, n_bags = json.loads(written)
+    assert peak < 450 * 10**6
+    assert (n_rows, is_sorted, n_bags) == (10**6, True, 10**5)
+    assert n_passes > 1
