@@ -16,6 +16,8 @@ Floats = NDArray[np.float64]
 
 # Decimal exponent of the largest products.
 _MOST_DIGITS = 280.0
+# Entries that are looked at together for the largest one.
+_BLOCK_ENTRIES = 1 << 17
 
 
 class ScoredRows:
@@ -89,5 +91,10 @@ def require_range(cost: float, parts: list[Any]) -> None:
 
 def largest_entry(X: Any) -> float:
     """Return the largest absolute value of a dense or sparse matrix."""
-    values = X.data if sparse.issparse(X) else X
-    return max(float(values.max()), -float(values.min())) if values.size else 0.0
+    values = X.data if sparse.issparse(X) else np.asarray(X)
+    if not values.size:
+        return 0.0
+    # Block by block, so that both ends are found in one reading of many rows.
+    step = max(1, _BLOCK_ENTRIES // max(values[:1].size, 1))
+    blocks = (values[i : i + step] for i in range(0, len(values), step))
+    return float(np.max([(float(block.max()), -float(block.min())) for block in blocks]))

@@ -18,6 +18,7 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -71,6 +72,10 @@ class Objective(Protocol):
         """Return the curvature at a point times a direction."""
 
 
+# From a point to Newton's step, or to None where the curvature is not positive.
+NewtonStep = Callable[[Any], Floats | None]
+
+
 @dataclass(frozen=True)
 class End:
     """Where a search ended.
@@ -108,7 +113,14 @@ class _Step:
     at_border: bool
 
 
-def minimise(objective: Objective, initial: Floats, *, tol: float, max_iter: int) -> End:
+def minimise(
+    objective: Objective,
+    initial: Floats,
+    *,
+    tol: float,
+    max_iter: int,
+    newton_step: NewtonStep | None = None,
+) -> End:
     """Find a local minimum.
 
     Parameters
@@ -120,6 +132,9 @@ def minimise(objective: Objective, initial: Floats, *, tol: float, max_iter: int
         Norm of the gradient, relative to that of the place, at which to stop.
     max_iter : int
         Limit on steps.
+    newton_step : callable, optional
+        From a Point to Newton's step there, or to None where the curvature is not positive. For
+        objectives whose curvature is at hand: steps are then cheap, and places dear.
 
     Returns
     -------
@@ -131,8 +146,12 @@ def minimise(objective: Objective, initial: Floats, *, tol: float, max_iter: int
     for n_iter in range(max_iter):
         if _is_stationary(point, tol):
             return End(point, n_iter, True)
-        goal = min(0.5, float(np.linalg.norm(point.gradient)) ** 0.5)
-        step = _step(objective, point, radius, goal)
+        goal = _STEP_TOLERANCE
+        if newton_step is None:
+            goal = min(0.5, float(np.linalg.norm(point.gradient)) ** 0.5)
+        step = _step(objective, point, radius, goal, newton_step)
+        if newton_step is not None and _is_nothing(step, point):
+            return _refine(objective, point, tol, n_iter, max_iter, newton_step)
         proposal = objective.at(point.v + step.move)
         gain = point.value - proposal.value
         kept = gain / step.promise if step.promise > 0.0 else -np.inf
@@ -146,13 +165,13 @@ def minimise(objective: Objective, initial: Floats, *, tol: float, max_iter: int
         is_over = step.promise <= 0.0
         if n_idle > _MOST_IDLE_STEPS:
             # Tells rounding from a ball that is still too large for a step to succeed.
-            newton = _step(objective, point, np.inf, _STEP_TOLERANCE)
+            newton = _step(objective, point, np.inf, _STEP_TOLERANCE, newton_step)
             is_over = newton.promise <= _NOTHING * abs(point.value)
             n_idle = 0
         if radius <= _LOST * max(float(np.linalg.norm(point.v)), 1e-100):
             return End(point, n_iter + 1, _is_stationary(point, tol))
         if is_over:
-            return _refine(objective, point, tol, n_iter + 1, max_iter)
+            return _refine(objective, point, tol, n_iter + 1, max_iter, newton_step)
     return End(point, max_iter, _is_stationary(point, tol))
 
 
@@ -162,14 +181,26 @@ def _is_stationary(point: Point, tol: float) -> bool:
     return bool(np.linalg.norm(point.gradient) <= tol * length)
 
 
-def _refine(objective: Objective, point: Any, tol: float, n_iter: int, max_iter: int) -> End:
+def _is_nothing(step: _Step, point: Point) -> bool:
+    """Tell whether a step that the ball did not keep short promises nothing worth a search."""
+    return not step.at_border and step.promise <= _NOTHING * abs(point.value)
+
+
+def _refine(
+    objective: Objective,
+    point: Any,
+    tol: float,
+    n_iter: int,
+    max_iter: int,
+    newton_step: NewtonStep | None,
+) -> End:
     """Go on where rounding hides the decrease of the objective, as long as the gradient shrinks.
 
     Near a minimum the objective fixes the point to the root of the precision only, the gradient
     to the precision itself.
     """
     while n_iter < max_iter and not _is_stationary(point, tol):
-        newton = _step(objective, point, np.inf, _STEP_TOLERANCE)
+        newton = _step(objective, point, np.inf, _STEP_TOLERANCE, newton_step)
         following = objective.at(point.v + newton.move)
         rise = following.value - point.value
         shrinks = np.linalg.norm(following.gradient) < _SLOWEST * np.linalg.norm(point.gradient)
@@ -179,7 +210,21 @@ def _refine(objective: Objective, point: Any, tol: float, n_iter: int, max_iter:
     return End(point, n_iter, True)
 
 
-def _step(objective: Objective, point: Point, radius: float, goal: float) -> _Step:
+def _step(
+    objective: Objective,
+    point: Point,
+    radius: float,
+    goal: float,
+    newton_step: NewtonStep | None,
+) -> _Step:
+    """Return Newton's step where it is known and in the ball, else one of conjugate gradients."""
+    newton = None if newton_step is None else newton_step(point)
+    if newton is not None and float(np.linalg.norm(newton)) < radius:
+        return _Step(newton, -0.5 * float(point.gradient @ newton), False)
+    return _steihaug_step(objective, point, radius, goal)
+
+
+def _steihaug_step(objective: Objective, point: Point, radius: float, goal: float) -> _Step:
     """Minimise the quadratic model in a ball, up to the first negative curvature.
 
     In a ball without a border, what is known before negative curvature is the step. `goal` is the

@@ -33,16 +33,20 @@ to first order. :math:`V = 0` where the count is known; under a noise law it is 
 :math:`\sum_j r_j` in a common shift of the scores, taken as a central difference. For known
 counts the form is exact in pure bags, bags of one row (where the problem is convex and the steps
 are Newton's own) and bags of two. Products with features dominate the cost: one pair of them in
-every conjugate gradient step, one pair and the likelihood in every other.
+every conjugate gradient step, one pair and the likelihood in every other. Many dense rows are
+gone through chunk by chunk instead, with the same curvature as a matrix
+(:mod:`bagshift.solvers._passes_newton`).
 """
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import expit
 
 from bagshift.solvers._coordinates import (
@@ -52,21 +56,29 @@ from bagshift.solvers._coordinates import (
     TargetCoordinates,
     typical_row_length,
 )
+from bagshift.solvers._count_loss import CountLoss
+from bagshift.solvers._passes_newton import search
 from bagshift.solvers._scored_rows import ScoredRows, require_range
-from bagshift.solvers._trust_region import minimise
-from bagshift.solvers.count_likelihood import BagCounts, count_posterior
+from bagshift.solvers._trust_region import End, minimise
+from bagshift.solvers.count_likelihood import BagCounts
+from bagshift.solvers.count_passes import Passes, RowPasses, threads
+from bagshift.solvers.count_rows import CountedRows, LabelledRows
 
 __all__ = [
     "CoupledLogisticProblem",
     "CoupledLogisticResult",
     "Machines",
     "solve_coupled_logistic",
+    "solve_coupled_logistic_passes",
 ]
 
 Floats = NDArray[np.float64]
 
-# Shift of the scores that the variance of a count is read from.
-_SHIFT = 1e-3
+# More rows are gone through chunk by chunk; of many features, more for each. Their squares cost
+# more than products of vectors, unless a sample leads the way.
+_MANY_ROWS, _MANY_FEATURES, _ROWS_EACH = 50_000, 300, 1000
+# Of more features a matrix of the squared number would be too large.
+_MOST_FEATURES = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +88,13 @@ class CoupledLogisticProblem:
     Parameters
     ----------
     source_features : matrix of shape (n_source, n_features) or None
-        Labelled rows, dense or CSR, float64.
+        Labelled rows, dense or CSR, float64; many dense rows may be float32 or mapped from a file.
     source_signs : ndarray of shape (n_source,)
         Their labels, -1 or +1.
     source_costs : ndarray of shape (n_source,)
         Factor on the loss of each source row.
     target_features : matrix of shape (n_rows, n_features)
-        Rows bag by bag, as `counts` has them; dense or CSR, float64. A row of known label is a
-        bag of one.
+        Rows bag by bag, as `counts` has them; likewise. A row of known label is a bag of one.
     counts : BagCounts
         What is published about each bag.
     bag_costs : ndarray of shape (n_bags,)
@@ -142,6 +153,8 @@ class CoupledLogisticResult:
     converged : bool
         Whether the gradient, relative to the weights, came below the tolerance, or rounding left
         nothing to gain.
+    n_passes : int
+        Passes over all rows, where they were gone through chunk by chunk; else 0.
     """
 
     machines: Machines
@@ -149,6 +162,7 @@ class CoupledLogisticResult:
     gradient_norm: float
     n_iter: int
     converged: bool
+    n_passes: int = 0
 
 
 def solve_coupled_logistic(
@@ -157,6 +171,7 @@ def solve_coupled_logistic(
     start: Machines | None = None,
     tol: float = 1e-6,
     max_iter: int = 500,
+    executor: Executor | None = None,
 ) -> CoupledLogisticResult:
     """Find a local minimum of the coupled logistic problem.
 
@@ -169,6 +184,9 @@ def solve_coupled_logistic(
         Norm of the gradient, relative to that of the weights, at which to stop.
     max_iter : int, default=500
         Limit on trust region steps.
+    executor : Executor, optional
+        Whose threads go over many rows, in place of as many as the problem says; the result does
+        not depend on it.
 
     Returns
     -------
@@ -177,6 +195,10 @@ def solve_coupled_logistic(
     Notes
     -----
     With bags of several rows the problem is not convex, and the minimum depends on `start`.
+
+    More than 50,000 dense rows, and 1,000 for each of more than 300 features, are gone through
+    by :func:`solve_coupled_logistic_passes`, which copies no more than a chunk and a sample of
+    them. More than 2,000 features, and sparse rows, never are.
 
     Examples
     --------
@@ -197,6 +219,8 @@ def solve_coupled_logistic(
     >>> bool(result.converged), bool(result.machines.target_weights[0] > 0)
     (True, True)
     """
+    if _has_many_rows(problem):
+        return _solve_many(problem, start, tol, max_iter, executor)
     row_length = typical_row_length(
         [X for X in (problem.source_features, problem.target_features) if X is not None]
     )
@@ -204,12 +228,107 @@ def solve_coupled_logistic(
     objective = _Objective(_in_units(problem, row_length), coordinates)
     initial = coordinates.encode(start) if start is not None else np.zeros(coordinates.size)
     end = minimise(objective, initial, tol=tol, max_iter=max_iter)
+    return _result(end, coordinates)
+
+
+def solve_coupled_logistic_passes(
+    source: Passes | None,
+    target: Passes,
+    coupling: float,
+    *,
+    start: Machines | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 500,
+    row_length: float | None = None,
+    executor: Executor | None = None,
+) -> CoupledLogisticResult:
+    """Find a local minimum of the coupled logistic problem in few passes over its rows.
+
+    Parameters
+    ----------
+    source : Passes or None
+        Over labelled source rows; without them the target machine stands alone.
+    target : Passes
+        Over target rows, bag by bag.
+    coupling : float
+        From 0 to infinity.
+    start : Machines, optional
+        Where to begin; zero by default.
+    tol : float, default=1e-6
+        Norm of the gradient, relative to that of the weights, at which to stop.
+    max_iter : int, default=500
+        Limit on steps over all rows.
+    row_length : float, optional
+        About the length of a row of features, which sets the unit of the weights; by default that
+        of rows that are drawn.
+    executor : Executor, optional
+        Whose threads go over a sample; the result does not depend on it.
+
+    Returns
+    -------
+    CoupledLogisticResult
+
+    Notes
+    -----
+    :class:`bagshift.solvers.count_passes.RowPasses` are the passes over rows in memory or in
+    files mapped into it. Memory and the work of a pass grow with the square of the number of
+    features. Many rows begin with a sample; see :mod:`bagshift.solvers._passes_newton`.
+    """
+    found = search(
+        source,
+        target,
+        coupling,
+        start=start,
+        tol=tol,
+        max_iter=max_iter,
+        row_length=row_length,
+        pool=executor,
+    )
+    return _result(found.end, found.coordinates, found.n_passes)
+
+
+def _has_many_rows(problem: CoupledLogisticProblem) -> bool:
+    """Tell whether passes over chunks are the better way."""
+    parts = [X for X in (problem.source_features, problem.target_features) if X is not None]
+    if problem.n_features > _MOST_FEATURES or any(sparse.issparse(X) for X in parts):
+        return False
+    # Products with all rows at once would copy those of single precision, or in a file.
+    is_copied = any(X.dtype != np.float64 or isinstance(X, np.memmap) for X in parts)
+    is_wide = problem.n_features > _MANY_FEATURES and not is_copied
+    enough = max(_MANY_ROWS, _ROWS_EACH * problem.n_features) if is_wide else _MANY_ROWS
+    return bool(sum(X.shape[0] for X in parts) > enough)
+
+
+def _solve_many(
+    problem: CoupledLogisticProblem,
+    start: Machines | None,
+    tol: float,
+    max_iter: int,
+    executor: Executor | None,
+) -> CoupledLogisticResult:
+    source = LabelledRows(problem.source_features, problem.source_signs, problem.source_costs)
+    target = CountedRows(problem.target_features, problem.counts, problem.bag_costs)
+    with threads(1 if executor is not None else problem.n_threads) as pool:
+        pool = pool if executor is None else executor
+        return solve_coupled_logistic_passes(
+            RowPasses(source, pool) if problem.n_source else None,
+            RowPasses(target, pool),
+            problem.coupling,
+            start=start,
+            tol=tol,
+            max_iter=max_iter,
+            executor=pool,
+        )
+
+
+def _result(end: End, coordinates: Coordinates, n_passes: int = 0) -> CoupledLogisticResult:
     return CoupledLogisticResult(
         machines=coordinates.decode(end.point.v),
-        objective=end.point.value / row_length**2,
+        objective=end.point.value / coordinates.row_length**2,
         gradient_norm=float(np.linalg.norm(end.point.gradient)),
         n_iter=end.n_iter,
         converged=end.converged,
+        n_passes=n_passes,
     )
 
 
@@ -253,82 +372,39 @@ class _Objective:
     coordinates: Coordinates
 
     def __post_init__(self) -> None:
-        counts = self.problem.counts
-        self._bag = np.repeat(np.arange(counts.n_bags), counts.sizes)
-        self._row_costs = self.problem.bag_costs[self._bag]
-        self._noisy = np.flatnonzero(np.diff(counts.weight_starts) > 1)
-        self._noisy_rows = counts.rows_of(self._noisy)
-        self._noisy_counts = counts.take(self._noisy)
-        self._rows = ScoredRows(
-            self.problem.source_features, self.problem.target_features, self.coordinates
-        )
+        problem = self.problem
+        self._loss = CountLoss(problem.counts, problem.bag_costs, problem.n_threads)
+        self._rows = ScoredRows(problem.source_features, problem.target_features, self.coordinates)
 
     def at(self, v: Floats) -> _Point:
         problem = self.problem
         source_scores, target_scores = self._rows.scores(v)
         margins = problem.source_signs * source_scores
         doubt = expit(-margins)
-        posterior = count_posterior(target_scores, problem.counts, n_threads=problem.n_threads)
-        chance = expit(target_scores)
+        bags = self._loss.at(target_scores)
         penalty = self.coordinates.penalty_gradient(v)
         pulled = self._rows.pull_back(
-            -problem.source_costs * problem.source_signs * doubt,
-            self._row_costs * (chance - posterior.probability),
-        )
-        variance, weight = self._label_covariance(
-            posterior.variance, self._count_variance(target_scores)
+            -problem.source_costs * problem.source_signs * doubt, bags.slope
         )
         return _Point(
             v=v,
             value=float(
                 0.5 * (v @ penalty)
                 + problem.source_costs @ np.logaddexp(0.0, -margins)
-                - problem.bag_costs @ posterior.log_likelihood
+                - problem.bag_costs @ bags.log_likelihood
             ),
             gradient=pulled + penalty,
             source_curvature=problem.source_costs * doubt * (1.0 - doubt),
-            target_curvature=self._row_costs * (chance * (1.0 - chance) - variance),
-            label_variance=variance,
-            bag_weight=weight,
+            target_curvature=bags.curvature,
+            label_variance=bags.label_variance,
+            bag_weight=bags.bag_weight,
         )
 
     def hessian_product(self, point: _Point, direction: Floats) -> Floats:
         source_change, target_change = self._rows.scores(direction)
-        by_bag = self._sum_by_bag(point.label_variance * target_change) * point.bag_weight
-        pushed = point.target_curvature * target_change + point.label_variance * by_bag[self._bag]
+        by_bag = self._loss.sum_by_bag(point.label_variance * target_change) * point.bag_weight
+        pushed = (
+            point.target_curvature * target_change + point.label_variance * by_bag[self._loss.bag]
+        )
         curved = self._rows.pull_back(point.source_curvature * source_change, pushed)
         return curved + self.coordinates.penalty_gradient(direction)
-
-    def _count_variance(self, scores: Floats) -> Floats:
-        """Return the variance of the count of every bag given what is published; (n_bags,)."""
-        variance = np.zeros(self.problem.counts.n_bags)
-        if len(self._noisy):
-            shifted = [
-                count_posterior(
-                    scores[self._noisy_rows] + shift,
-                    self._noisy_counts,
-                    n_threads=self.problem.n_threads,
-                ).probability
-                for shift in (_SHIFT, -_SHIFT)
-            ]
-            slope = (shifted[0] - shifted[1]) / (2.0 * _SHIFT)
-            variance[self._noisy] = np.add.reduceat(slope, self._noisy_counts.starts[:-1])
-        return np.maximum(variance, 0.0)
-
-    def _label_covariance(self, marginal: Floats, count_variance: Floats) -> tuple[Floats, Floats]:
-        """Return v of the module's head, and the factor of its outer product times the cost."""
-        total = _nothing_as_one(self._sum_by_bag(marginal))
-        known = 1.0 - np.minimum(count_variance / total, 1.0)
-        part = known[self._bag] * marginal / total[self._bag]
-        variance = marginal / np.maximum(1.0 - part, 0.5)
-        total = _nothing_as_one(self._sum_by_bag(variance))
-        known = 1.0 - np.minimum(count_variance / total, 1.0)
-        return variance, self.problem.bag_costs * known / total
-
-    def _sum_by_bag(self, values: Floats) -> Floats:
-        return np.bincount(self._bag, values, self.problem.counts.n_bags).astype(np.float64)
-
-
-def _nothing_as_one(totals: Floats) -> Floats:
-    """Make divisors of sums over bags; a bag without variance is divided by one."""
-    return np.where(totals > 1e-100, totals, 1.0)

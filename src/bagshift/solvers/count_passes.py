@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Passes over labelled rows or rows in bags, chunk by chunk.
+
+Sums over chunks go along a binary tree (:mod:`bagshift.solvers._sums`), so they do not depend on
+who computes a chunk. The optimiser knows :class:`Passes` only, and not where the rows lie: a
+stream from files or a cluster gives the same sums when its chunks begin where
+:meth:`~bagshift.solvers.count_rows.CountedRows.borders` says and are added along the same tree,
+and the same sample when each chunk is asked for the units that :func:`drawn` names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from bagshift.solvers._coordinates import LinearMachine
+from bagshift.solvers._sums import Sums, add_up
+from bagshift.solvers.count_rows import CountedRows, LabelledRows
+from bagshift.solvers.unit_passes import CHUNK_ROWS
+
+__all__ = ["Passes", "RowPasses", "drawn", "threads"]
+
+Rows = LabelledRows | CountedRows
+Result = TypeVar("Result")
+
+
+class Passes(Protocol):
+    """What the optimiser asks of the rows of one machine, wherever they lie."""
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of rows."""
+
+    @property
+    def n_units(self) -> int:
+        """Return the number of bags, or of labelled rows."""
+
+    @property
+    def n_features(self) -> int:
+        """Return the number of features."""
+
+    def sums(self, machine: LinearMachine) -> Sums:
+        """Return loss, slope and curvature at a machine; the gap is 0."""
+
+    def sample(self, part: float) -> Rows | None:
+        """Draw about this part of the units, with costs that stand for all.
+
+        The same ones every time; None when none was drawn.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class RowPasses:
+    """Passes over rows in memory, or in arrays mapped into it.
+
+    Parameters
+    ----------
+    rows : LabelledRows or CountedRows
+    pool : Executor, optional
+        Whose threads compute a chunk at a time each; results do not depend on it.
+    chunk_rows : int, default=8192
+        Rows of a chunk. Part of what a sum is to the last digit, and of what is sampled.
+    """
+
+    rows: Rows
+    pool: Executor | None = None
+    chunk_rows: int = CHUNK_ROWS
+    _borders: NDArray[np.int64] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_borders", self.rows.borders(self.chunk_rows))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.rows.n_rows
+
+    @property
+    def n_units(self) -> int:
+        """Number of bags, or of labelled rows."""
+        return self.rows.n_units
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.rows.n_features
+
+    def sums(self, machine: LinearMachine, *, with_curvature: bool = True) -> Sums:
+        """Return loss, slope and curvature at a machine.
+
+        Parameters
+        ----------
+        machine : LinearMachine
+        with_curvature : bool, default=True
+
+        Returns
+        -------
+        Sums
+        """
+        parts = self._map(lambda i: self._chunk(i).sums(machine, with_curvature=with_curvature))
+        return add_up(parts, self._n_chunks)
+
+    def sample(self, part: float) -> Rows | None:
+        """Draw units, with costs that stand for all of them.
+
+        Parameters
+        ----------
+        part : float
+            Which part of the units, about; from 0 to 1.
+
+        Returns
+        -------
+        LabelledRows or CountedRows or None
+            In their order, the same ones every time, chunk by chunk; None when none was drawn.
+        """
+        parts = [found for found in self._map(lambda i: self._draw(i, part)) if found is not None]
+        if not parts:
+            return None
+        sample = type(self.rows).concatenate(parts)  # type: ignore[arg-type]
+        return sample.scaled(self.n_units / sample.n_units)
+
+    @property
+    def _n_chunks(self) -> int:
+        return len(self._borders) - 1
+
+    def _chunk(self, number: int) -> Rows:
+        return self.rows.between(self._borders[number], self._borders[number + 1])
+
+    def _draw(self, number: int, part: float) -> Rows | None:
+        chunk = self._chunk(number)
+        units = drawn(number, chunk.n_units, part)
+        return chunk.take(units) if len(units) else None
+
+    def _map(self, compute: Callable[[int], Result]) -> Iterator[Result]:
+        """Compute something of every chunk's number; results come in order."""
+        numbers = range(self._n_chunks)
+        return map(compute, numbers) if self.pool is None else self.pool.map(compute, numbers)
+
+
+def drawn(number: int, n_units: int, part: float) -> NDArray[np.int64]:
+    """Draw units of a chunk: each is taken with the same chance.
+
+    Parameters
+    ----------
+    number : int
+        The number of the chunk, which the draw depends on.
+    n_units : int
+    part : float
+        The chance, from 0 to 1.
+
+    Returns
+    -------
+    int64 ndarray
+        Their numbers in the chunk, rising.
+
+    Examples
+    --------
+    >>> len(drawn(7, 1000, 0.05)), len(drawn(7, 1000, 1.0))
+    (52, 1000)
+    """
+    return np.flatnonzero(np.random.default_rng(number).random(n_units) < part)
+
+
+@contextmanager
+def threads(n_threads: int) -> Iterator[Executor | None]:
+    """Give a pool of threads that compute with one thread each; None for one thread.
+
+    Parameters
+    ----------
+    n_threads : int
+
+    Yields
+    ------
+    Executor or None
+    """
+    # Also for one thread, so that sums do not depend on how a library shares a product out.
+    with threadpool_limits(1):
+        if n_threads == 1:
+            yield None
+            return
+        with ThreadPoolExecutor(n_threads) as pool:
+            yield pool
