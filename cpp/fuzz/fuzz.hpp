@@ -39,6 +39,7 @@ class Bytes {
 void fuzz_coupled(Bytes& bytes);
 void fuzz_chain(Bytes& bytes);
 void fuzz_counts(Bytes& bytes);
+void fuzz_descent(Bytes& bytes);
 void fuzz_exponential(Bytes& bytes);
 
 }  // namespace fuzz

@@ -33,7 +33,7 @@ void broken(const char* file, int line, const char* promise, double a, double b)
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Bytes bytes(data, size);
-  switch (bytes.below(4)) {
+  switch (bytes.below(5)) {
     case 0:
       fuzz::fuzz_coupled(bytes);
       break;
@@ -42,6 +42,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 2:
       fuzz::fuzz_counts(bytes);
+      break;
+    case 3:
+      fuzz::fuzz_descent(bytes);
       break;
     default:
       fuzz::fuzz_exponential(bytes);
