@@ -236,6 +236,14 @@ def test_a_source_without_costs(coupling):
         assert (result.machines.source_weights == 0).all()
 
 
+@pytest.mark.parametrize("seed", [1, 24, 25, 26, 367])
+def test_units_that_rest_are_not_forgotten(seed):
+    """All of four cheap rows rest, while their level moves on and on."""
+    sizes = {"n": 4, "n_bags": 19, "d": 5, "offset": 30.0}
+    problem = make_problem(2.0**-6, seed=seed, source_cost=0.004, target_cost=31.0, **sizes)
+    check(problem, tol=1e-6, max_iter=3000)
+
+
 def test_features_that_say_nothing():
     problem = converted(make_problem(1.0), lambda features: np.ones_like(features))
     check(problem)
