@@ -60,8 +60,9 @@ def set_up(connection: Any, rows: Rows, **options: Any) -> tuple[Preparation, Ba
 
 
 @pytest.mark.parametrize("ending", ["frame", "csv", "parquet"])
-@pytest.mark.parametrize("kind", ["number", "missing", "text"])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [("number", "float32"), ("missing", "float64"), ("text", "float64")]
+)
 def test_against_pandas(
     connection: Any, tmp_path: Path, ending: str, kind: str, dtype: Any
 ) -> None:

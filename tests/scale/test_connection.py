@@ -154,7 +154,7 @@ def test_sentences(message: str, words: str) -> None:
 
 
 def test_too_little_memory_is_said(tmp_path: Path) -> None:
-    with connect(resident_bytes() + 290 * 10**6, tmp_path, n_threads=1) as database:
+    with connect(resident_bytes() + 330 * 10**6, tmp_path, n_threads=1) as database:
         statement = "SELECT list(range) AS x FROM range(30000000)"
         with pytest.raises(TableError, match="memory given does not suffice"):
             list(stream(database, statement))

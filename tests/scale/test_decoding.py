@@ -75,8 +75,10 @@ def sources(frame: pd.DataFrame, folder: Path) -> dict[str, Rows]:
     }
 
 
-@pytest.mark.parametrize("kind", ["frame", "csv", "parquet"])
-@pytest.mark.parametrize("part_rows", [None, 64, 1])
+@pytest.mark.parametrize(
+    ("kind", "part_rows"),
+    [("frame", 64), ("csv", None), ("csv", 64), ("parquet", 64), ("parquet", 1)],
+)
 def test_rows_stay_in_their_order(
     connection: Any, tmp_path: Path, kind: str, part_rows: int | None
 ) -> None:
@@ -159,9 +161,17 @@ def sorted_frame(frame: pd.DataFrame, bags: BagIndex) -> pd.DataFrame:
     return used.sort_values("bag", kind="stable")
 
 
-@pytest.mark.parametrize("kind", ["frame", "csv", "parquet"])
-@pytest.mark.parametrize("part_rows", [None, 40, 3])
-@pytest.mark.parametrize("drop", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "part_rows", "drop"),
+    [
+        ("frame", 40, False),
+        ("csv", 3, True),
+        ("csv", None, False),
+        ("parquet", 3, False),
+        ("parquet", 40, True),
+        ("parquet", None, True),
+    ],
+)
 def test_bag_by_bag(
     connection: Any, tmp_path: Path, kind: str, part_rows: int | None, drop: bool
 ) -> None:
@@ -251,15 +261,20 @@ with connect("1GB", Path(folder).parent, n_threads=2) as connection:
 
 
 @pytest.mark.parametrize(
-    ("kind", "order_by_bag", "group_bytes"),
-    [("csv", False, 1), ("parquet", False, 2**30), ("parquet", True, 1)],
+    ("kind", "order_by_bag", "group_bytes", "kills"),
+    [
+        ("csv", False, 1, [(4, 4)]),
+        ("parquet", False, 2**30, [(0, 0), (5, 5)]),
+        ("parquet", True, 1, [(4, 4)]),
+    ],
 )
-def test_killed_twice_and_gone_on_with(
+def test_killed_and_gone_on_with(
     connection: Any,
     tmp_path: Path,
     kind: str,
     order_by_bag: bool,
     group_bytes: int,
+    kills: list[tuple[int, int]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tasks, "GROUP_BYTES", group_bytes)
@@ -271,7 +286,7 @@ def test_killed_twice_and_gone_on_with(
     if order_by_bag:
         bags = index_bags(connection, rows, "bag", on_unmatched="drop")
         beside = {"bags": bags, "order_by_bag": True}
-    for kill_after, n_kept in ((2, 2), (3, 5)):
+    for kill_after, n_kept in kills:
         facts = [str(folder), str(tmp_path / "killed"), order_by_bag, group_bytes, kill_after]
         command = [sys.executable, "-W", "error", "-c", PROGRAM, json.dumps(facts)]
         assert subprocess.run(command, check=False).returncode == -9

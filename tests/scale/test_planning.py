@@ -61,10 +61,10 @@ import numpy as np
 from bagshift.scale import *
 
 folder = sys.argv[1]
-with connect("450MB", folder, n_threads=1) as connection:
+with connect("500MB", folder, n_threads=1) as connection:
     columns = ", ".join(f"CAST(random() AS FLOAT) AS x{j}" for j in range(20))
     connection.execute(
-        f"COPY (SELECT range * 7919 % 100000 AS bag, {columns} FROM range(1000000)) "
+        f"COPY (SELECT range * 7919 % 200000 AS bag, {columns} FROM range(1000000)) "
         f"TO '{folder}/rows.parquet'"
     )
     rows = rows_from(f"{folder}/rows.parquet")
@@ -85,10 +85,10 @@ print(json.dumps([peak, decoded.n_rows, is_sorted, means.n_passes, len(means.mea
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
 def test_the_limit_of_memory_is_kept(tmp_path: Path) -> None:
-    """84 MB of rows, which take 100 MB to sort, with about 60 MB for the database."""
+    """84 MB of rows, which take 100 MB to sort, with some 110 MB for the database."""
     command = [sys.executable, "-W", "error", "-c", PROGRAM, str(tmp_path)]
     written = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     peak, n_rows, is_sorted, n_passes, n_bags = json.loads(written)
-    assert peak < 450 * 10**6
-    assert (n_rows, is_sorted, n_bags) == (10**6, True, 10**5)
+    assert peak < 500 * 10**6
+    assert (n_rows, is_sorted, n_bags) == (10**6, True, 2 * 10**5)
     assert n_passes > 1

@@ -14,7 +14,7 @@ from scale_frames import INJECTION, STRANGE_NAMES, mixed_frame, write
 
 from bagshift.columns import NamedTable, choose_columns
 from bagshift.exceptions import TableError
-from bagshift.scale import column_statistics, rows_from
+from bagshift.scale import _statistics_sql, column_statistics, rows_from
 from bagshift.tables import read_table
 
 KINDS = ["frame", "csv", "parquet"]
@@ -112,6 +112,22 @@ def test_columns_are_chosen_as_for_small_files(connection: Any, tmp_path: Path, 
     assert kinds == {**expected.kinds, "truth": "number"}
     reasons = {name: reason.replace("nearly ", "") for name, reason in found.ignored.items()}
     assert reasons == expected.ignored
+
+
+def test_ids_are_known_from_some_of_their_values(
+    connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_statistics_sql, "SAMPLED_VALUES", 100)
+    frame = pd.DataFrame({"name": [f"p{place}" for place in range(5000)], "row_id": range(5000)})
+    frame["twice"] = [f"p{place // 2}" for place in range(5000)]
+    # Whatever the hash of a level is, it does not look like an id.
+    levels = [f"level {place}" for place in range(30)]
+    frame = frame.assign(
+        **{f"c{place}": [level, "x"] * 2500 for place, level in enumerate(levels)}
+    )
+    found = column_statistics(connection, rows_from(frame))
+    assert list(found.ignored) == ["name", "row_id"]
+    assert found.columns["twice"].n_levels == 2500
 
 
 def test_numbers_that_are_none(connection: Any) -> None:

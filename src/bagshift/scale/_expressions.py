@@ -60,6 +60,27 @@ def value_of(name: str, type_name: str, kind: Kind, table: str, *, may_be_nan: b
     )
 
 
+def quick_text_of(name: str, type_name: str) -> str:
+    """Return a column as text where blanks behind a number do not matter.
+
+    Parameters
+    ----------
+    name : str
+        A column that is stored as text.
+    type_name : str
+        Its type.
+
+    Returns
+    -------
+    str
+    """
+    column = _as_text(name, type_name)
+    return (
+        f"CASE WHEN {_begins_with_digit(column)} THEN {column} "
+        f"ELSE {_without_missing_words(column)} END"
+    )
+
+
 def indicator(condition: str) -> str:
     """Return 1 where a condition holds, and 0 elsewhere."""
     return f"CASE WHEN {condition} THEN 1e0 ELSE 0e0 END"
@@ -84,14 +105,17 @@ def _number_of(name: str, type_name: str, may_be_nan: bool) -> str:
 
 
 def _written_number(column: str) -> str:
-    """Read a text as number; most begin with a digit, which takes a sixth of the time."""
-    begins = f"{column} >= '0' AND {column} < ':' OR {column} >= '-0' AND {column} < '-:'"
     text = _without_missing_words(column)
     return (
-        f"CASE WHEN {begins} THEN CAST({column} AS DOUBLE PRECISION) "
+        f"CASE WHEN {_begins_with_digit(column)} THEN CAST({column} AS DOUBLE PRECISION) "
         f"ELSE CASE lower({text}) WHEN 'true' THEN 1e0 WHEN 'false' THEN 0e0 "
         f"ELSE CAST({text} AS DOUBLE PRECISION) END END"
     )
+
+
+def _begins_with_digit(text: str) -> str:
+    """Tell texts that are no missing word at a glance, which takes a sixth of the time."""
+    return f"{text} >= '0' AND {text} < ':' OR {text} >= '-0' AND {text} < '-:'"
 
 
 def _text_of(name: str, type_name: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bagshift.columns import LARGEST_NUMBER, MOST_DISTINCT_BY_CHANCE, ROW_NAMES, Kind
-from bagshift.scale._expressions import value_of
+from bagshift.scale._expressions import quick_text_of, value_of
 from bagshift.scale._relation import count_rows, file_marks, relation
 from bagshift.scale._sql import number_literal, quoted, storage_of
 from bagshift.scale._streaming import stream
@@ -21,7 +21,9 @@ NEARLY_ALL = 0.9
 BYTES_PER_CSV_ROW = 50
 # The planner's time grows with the square of the sums; CSV files are read again for each batch.
 MOST_SUMS = {"csv": 800, "other": 200}
-LEADING_ZERO = "substr(ltrim({text}, '+-'), 1, 2) BETWEEN '00' AND '09'"
+LEADING_ZERO = " OR ".join(
+    f"({{text}} >= '{sign}00' AND {{text}} < '{sign}0:')" for sign in ("", "-", "+")
+)
 WRITTEN_DATE = "{text} LIKE '____-__-__%'"
 WRITTEN_BOOLEAN = "lower({text}) IN ('true', 'false')"
 
@@ -200,10 +202,14 @@ class _Column:
         return name in ROW_NAMES or name.endswith(("_id", " id", "-id"))
 
     @property
+    def has_sample(self) -> bool:
+        return self.is_text or self.is_named_like_ids
+
+    @property
     def read(self) -> list[str]:
         """Text, or the column itself and as a number."""
         if self.is_text:
-            return [f"{value_of(self.name, self.type_name, 'text', '')} AS {self.alias}"]
+            return [f"{quick_text_of(self.name, self.type_name)} AS {self.alias}"]
         kind: Kind = "date" if storage_of(self.type_name) == "date" else "number"
         number = value_of(self.name, self.type_name, kind, "")
         return [f"{quoted(self.name)} AS {self.alias}", f"{number} AS {self.alias}_number"]
@@ -225,13 +231,17 @@ class _Column:
 
     @property
     def finite(self) -> list[str]:
-        """The same and the finite numbers; NaN is above every number for DuckDB."""
+        """The same, the finite numbers, and some values; NaN is above every number for DuckDB."""
         names = [part.rpartition(" ")[2] for part in self.converted]
-        number, limit = f"{self.alias}_number", number_literal(LARGEST_NUMBER)
-        return [
-            *names,
-            f"CASE WHEN abs({number}) <= {limit} THEN {number} END AS {self.alias}_finite",
-        ]
+        own, number = self.alias, f"{self.alias}_number"
+        limit = number_literal(LARGEST_NUMBER)
+        names.append(f"CASE WHEN abs({number}) <= {limit} THEN {number} END AS {own}_finite")
+        if self.has_sample:
+            # Equal values are in the same class of a hash, so the ratio of distinct values to
+            # values in one class is that of the whole column, and exactly 1 when all differ.
+            is_in = f"{own} IS NOT NULL AND hash({own}) % {self.n_classes} = 0"
+            names.append(f"CASE WHEN {is_in} THEN hash({own}) END AS {own}_some")
+        return names
 
     @property
     def sums(self) -> list[str]:
@@ -242,11 +252,8 @@ class _Column:
             zero = LEADING_ZERO.format(text=own)
             sums += [f"count({own}_truth)", f"count(CASE WHEN {zero} THEN 1 END)"]
             sums += [f"count({own}_seconds)", *_number_sums(f"{own}_seconds")]
-        # Equal values are in the same class of a hash, so the ratio of distinct values to values
-        # in one class is that of the whole column, and exactly 1 when all differ.
-        is_in = f"FILTER (WHERE hash({own}) % {self.n_classes} = 0)"
-        if self.is_text or self.is_named_like_ids:
-            sums += [f"count({own}) {is_in}", f"count(DISTINCT {own}) {is_in}"]
+        if self.has_sample:
+            sums += [f"count({own}_some)", f"count(DISTINCT {own}_some)"]
         return sums
 
     def seen(self, values: Iterator[Any]) -> Seen:
@@ -255,7 +262,7 @@ class _Column:
         if self.is_text:
             return self._seen_text(n_raw, n_numbers, numbers, values)
         n_infinite = n_numbers - numbers.n
-        differs = self.is_named_like_ids and _all_differ(values, n_numbers, 1.0)
+        differs = self.is_named_like_ids and _all_differ(values, 1.0)
         differs &= storage_of(self.type_name) == "whole"
         kind: Kind = "date" if storage_of(self.type_name) == "date" else "number"
         n_nan = n_raw - n_numbers
@@ -267,7 +274,7 @@ class _Column:
         n_truths, n_zeros, n_dates = (int(next(values)) for _ in range(3))
         dates = _numbers(values)
         is_number = n_numbers == n_present and not n_zeros and n_truths in (0, n_present)
-        differs = _all_differ(values, n_present, 1.0 if is_number else NEARLY_ALL)
+        differs = _all_differ(values, 1.0 if is_number else NEARLY_ALL)
         if not n_present:
             return Seen(None, 0, 0, 0, Numbers(), False)
         if is_number:
@@ -283,9 +290,9 @@ def _number_sums(number: str) -> list[str]:
     return [f"{name}({number})" for name in ("count", "favg", "var_pop", "min", "max")]
 
 
-def _all_differ(values: Iterator[Any], n_present: int, share: float) -> bool:
+def _all_differ(values: Iterator[Any], share: float) -> bool:
     n_sampled, n_distinct = int(next(values)), int(next(values))
-    return n_distinct >= share * n_sampled and n_present >= MOST_DISTINCT_BY_CHANCE
+    return n_distinct >= share * n_sampled and n_sampled >= MOST_DISTINCT_BY_CHANCE
 
 
 def _numbers(values: Iterator[Any]) -> Numbers:
