@@ -80,6 +80,20 @@ def test_ids_meet_as_they_are_written(connection: Any, rows_as: Any, shares_as: 
     assert by_id == {2: 0.2, 9: 0.9, 10: 1.0}
 
 
+def test_numbers_and_text_in_one_column(connection: Any) -> None:
+    frame = pd.DataFrame({"bag": pd.Series([1, "1", "b", None, 2.5, " "], dtype=object)})
+    bags = index_bags(connection, rows_from(frame), "bag", on_unmatched="drop")
+    assert list(bags.ids) == ["1", "2.5", "b"]
+    assert bags.n_rows.tolist() == [2, 1, 1]
+
+
+@pytest.mark.parametrize("shares", [None, {1: 0.5, 2: 0.5}])
+def test_progress(connection: Any, shares: dict[Any, float] | None) -> None:
+    told: list[tuple[int, int]] = []
+    index(connection, [1, 2, 2], shares, progress=lambda *n: told.append(n))
+    assert told[-1] == (3, 3)
+
+
 def test_counts_and_sizes(connection: Any, tmp_path: Path) -> None:
     rows = rows_from(pd.DataFrame({"bag": [1, 1, 1, 2]}))
     frame = pd.DataFrame({"bag": [2, 1], "n": [0, 2], "size": [5, 6]})

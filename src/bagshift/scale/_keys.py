@@ -134,9 +134,12 @@ def ids_from_pieces(pieces: list[Any], is_whole: bool) -> BagIds:
     if is_whole:
         numbers = [piece.to_numpy(zero_copy_only=False).astype(np.int64) for piece in pieces]
         return BagIds(np.concatenate([nothing, *numbers]), nothing.astype(np.uint8), nothing)
-    encoded = [id_.encode() for piece in pieces for id_ in piece.to_pylist()]
-    ends = np.cumsum(np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded)))
-    return BagIds(None, np.frombuffer(b"".join(encoded), dtype=np.uint8), ends)
+    texts, lengths = [nothing.astype(np.uint8)], [nothing]
+    for piece in pieces:
+        encoded = [bag.encode() for bag in piece.to_pylist()]
+        texts.append(np.frombuffer(b"".join(encoded), dtype=np.uint8))
+        lengths.append(np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded)))
+    return BagIds(None, np.concatenate(texts), np.cumsum(np.concatenate(lengths)))
 
 
 def key_of(connection: Any, rows: Rows, types: dict[str, str], column: str) -> Key:

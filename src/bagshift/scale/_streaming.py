@@ -43,7 +43,7 @@ def stream(
     ----------
     connection : duckdb.DuckDBPyConnection
     statement : str
-        A query.
+        A query, or one that makes a table and yields nothing.
     *tables : Rows
         What it reads, for messages.
     n_columns : int, default=20
@@ -101,7 +101,9 @@ def _read(
     """Put the pieces of a result into a queue, then the error or None."""
     last: BaseException | None = None
     try:
-        reader = connection.sql(statement).to_arrow_reader(n_rows)
+        result = connection.sql(statement)
+        # What makes a table is done by then, and has no result.
+        reader: Any = result.to_arrow_reader(n_rows) if result is not None else ()
         for piece in reader:
             if not _put(piece, pieces, ended):
                 reader.close()

@@ -8,7 +8,7 @@ these can be cut at bags, and every result has a row for each bag in the same or
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagshift.exceptions import BagError, TableError, name_some, plural
-from bagshift.scale._errors import explained
 from bagshift.scale._keys import BagIds, Key, SomeIds, ids_from_pieces, key_of
-from bagshift.scale._relation import column_types, relation, require_columns
+from bagshift.scale._relation import column_types, count_rows, relation, require_columns
 from bagshift.scale._shares import checked_shares, share_columns
-from bagshift.scale._streaming import stream
+from bagshift.scale._streaming import Progress, stream
 from bagshift.scale.rows import Rows
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Waiting = Callable[[float], None]
 MOST_NAMED = 5
 
 
@@ -165,6 +165,8 @@ def index_bags(
     shares: ShareTable | None = None,
     *,
     on_unmatched: Literal["raise", "drop"] = "raise",
+    n_rows: int | None = None,
+    progress: Progress | None = None,
 ) -> BagIndex:
     """Count the rows of every bag and find its share.
 
@@ -180,6 +182,11 @@ def index_bags(
         Shares or counts; without it all bags are used and none has a share.
     on_unmatched : {"raise", "drop"}, default="raise"
         What to do about bags without a share, shares without rows, and blank ids.
+    n_rows : int, optional
+        How many rows there are, if that is known; saves counting those of CSV files for
+        `progress`.
+    progress : callable, optional
+        Called with the number of rows counted and of all.
 
     Returns
     -------
@@ -195,12 +202,13 @@ def index_bags(
     if on_unmatched not in ("raise", "drop"):
         raise BagError(f'on_unmatched must be "raise" or "drop", not {on_unmatched!r}.')
     key = _key(connection, rows, bag)
+    waiting = _teller(connection, rows, n_rows, progress)
     if shares is None:
-        return _without_shares(connection, key, rows, on_unmatched)
+        return _without_shares(connection, key, rows, on_unmatched, waiting)
     share_key = _key(connection, shares.rows, shares.bag)
     as_text = not (key.is_whole and share_key.is_whole)
     with (
-        _bag_table(connection, rows, key, as_text),
+        _bag_table(connection, rows, key, as_text, waiting),
         share_columns(connection, shares, share_key, as_text=as_text),
     ):
         return _with_shares(connection, key, rows, shares, on_unmatched)
@@ -212,28 +220,47 @@ def _key(connection: Any, rows: Rows, bag: str) -> Key:
     return key_of(connection, rows, types, bag)
 
 
+def _teller(
+    connection: Any, rows: Rows, n_rows: int | None, progress: Progress | None
+) -> Waiting | None:
+    """Make a share of the work into a number of rows."""
+    if progress is None:
+        return None
+    total = count_rows(connection, rows) if n_rows is None else n_rows
+    return lambda share: progress(int(min(share, 1.0) * total), total)
+
+
 def _counts(key: Key, table: str) -> str:
     return f"SELECT {key.expression} AS bag, count(*) AS n FROM {table} GROUP BY 1"
 
 
 @contextmanager
-def _bag_table(connection: Any, rows: Rows, key: Key, as_text: bool) -> Iterator[None]:
+def _bag_table(
+    connection: Any, rows: Rows, key: Key, as_text: bool, waiting: Waiting | None
+) -> Iterator[None]:
     """Keep id and number of rows of every bag in a table of the database, within the block."""
-    with relation(connection, rows) as table, explained(rows):
-        connection.execute(
+    with relation(connection, rows) as table:
+        statement = (
             "CREATE OR REPLACE TEMP TABLE bagshift_bags AS "
             f"SELECT bag, {key.text('bag') if as_text else 'bag'} AS id, n "
             f"FROM ({_counts(key, table)})"
         )
+        list(stream(connection, statement, rows, waiting=waiting))
+    if waiting:
+        waiting(1.0)
     try:
         yield
     finally:
         connection.execute("DROP TABLE IF EXISTS bagshift_bags")
 
 
-def _without_shares(connection: Any, key: Key, rows: Rows, on_unmatched: str) -> BagIndex:
+def _without_shares(
+    connection: Any, key: Key, rows: Rows, on_unmatched: str, waiting: Waiting | None
+) -> BagIndex:
     with relation(connection, rows) as table:
-        ids, (n_rows,), n_blank = _read(connection, key, rows, _counts(key, table))
+        ids, (n_rows,), n_blank = _read(connection, key, rows, _counts(key, table), waiting)
+    if waiting:
+        waiting(1.0)
     unmatched = Unmatched(n_rows_without_id=n_blank)
     _check_any(ids, rows, key)
     if on_unmatched == "raise":
@@ -300,11 +327,11 @@ def _compare(connection: Any, n_blank_rows: int) -> Unmatched:
 
 
 def _read(
-    connection: Any, key: Key, rows: Rows, statement: str
+    connection: Any, key: Key, rows: Rows, statement: str, waiting: Waiting | None = None
 ) -> tuple[BagIds, list[NDArray[Any]], int]:
     """Return ids, the other columns of a result in order of the ids, and the rows without id."""
     ordered = f"SELECT * FROM ({statement}) ORDER BY bag NULLS FIRST"
-    pieces = list(stream(connection, ordered, rows, n_columns=5))
+    pieces = list(stream(connection, ordered, rows, n_columns=5, waiting=waiting))
     n_blank = 0
     if pieces and pieces[0].column(0).null_count:
         n_blank = int(pieces[0].column(1)[0].as_py())
