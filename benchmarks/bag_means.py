@@ -15,7 +15,6 @@ ratio. The other lines show what the other steps of reading take.
 import argparse
 import multiprocessing
 import os
-import resource
 import shutil
 import sys
 import tempfile
@@ -107,6 +106,13 @@ def decode(task: Task, connection: Any, by_bag: bool = False) -> str:
     return f"{result.n_rows:,} rows in {result.n_parts} parts"
 
 
+def peak_bytes() -> int:
+    """Return the most this process held; getrusage counts the process that started it as well."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        sizes = dict(line.split(":", 1) for line in status)
+    return int(sizes["VmHWM"].split()[0]) * 1024
+
+
 def run_here(sender: Connection, task: Task, contender: str) -> None:
     from bagshift.scale import connect
 
@@ -121,7 +127,7 @@ def run_here(sender: Connection, task: Task, contender: str) -> None:
         start = time.process_time()
         note = run(task, connection)
         cpu_seconds = time.process_time() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = peak_bytes()
     shutil.rmtree(task.folder / "result", ignore_errors=True)
     sender.send((cpu_seconds, peak, note))
 

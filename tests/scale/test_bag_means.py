@@ -59,9 +59,16 @@ def set_up(connection: Any, rows: Rows, **options: Any) -> tuple[Preparation, Ba
     return preparation, index_bags(connection, rows, "bag", on_unmatched="drop")
 
 
-@pytest.mark.parametrize("ending", ["frame", "csv", "parquet"])
 @pytest.mark.parametrize(
-    ("kind", "dtype"), [("number", "float32"), ("missing", "float64"), ("text", "float64")]
+    ("ending", "kind", "dtype"),
+    [
+        ("frame", "number", "float32"),
+        ("frame", "text", "float64"),
+        ("csv", "missing", "float64"),
+        ("csv", "text", "float32"),
+        ("parquet", "missing", "float32"),
+        ("parquet", "text", "float64"),
+    ],
 )
 def test_against_pandas(
     connection: Any, tmp_path: Path, ending: str, kind: str, dtype: Any
@@ -108,26 +115,27 @@ def test_the_statement_is_the_one_that_is_run(connection: Any, tmp_path: Path) -
     np.testing.assert_allclose(found[preparation.names], result.means, rtol=1e-12)
 
 
-PLAIN = r"""
+PLAIN = """
 SELECT
-  "bag" AS bag_id,
+  bag_id,
   count(*) AS n_rows,
-  avg(CASE WHEN TEXT = 'c' THEN 1e0 ELSE 0e0 END) AS "it's: c",
-  (avg(coalesce(CAST("a""; drop table x; --" AS DOUBLE PRECISION), 2.0e0)) - 2.0e0) / 4.0e0
-    AS "a""; drop table x; --",
-  avg(CASE WHEN (CAST("a""; drop table x; --" AS DOUBLE PRECISION)) IS NULL THEN 1e0 ELSE 0e0 END)
-    AS "a""; drop table x; -- is missing"
-FROM "target"
-WHERE "bag" IS NOT NULL
-GROUP BY 1
-ORDER BY 1
-"""
-TEXT = """
-CASE lower(trim("it's"))
-  WHEN '' THEN NULL WHEN '?' THEN NULL WHEN '-' THEN NULL WHEN '.' THEN NULL WHEN 'na' THEN NULL
-  WHEN 'n/a' THEN NULL WHEN '#n/a' THEN NULL WHEN 'nan' THEN NULL WHEN 'null' THEN NULL
-  WHEN 'none' THEN NULL WHEN 'missing' THEN NULL
-ELSE trim("it's") END
+  avg(CASE WHEN c0 = 'c' THEN 1e0 ELSE 0e0 END) AS "it's: c",
+  (avg(coalesce(c1, 2.0e0)) - 2.0e0) / 4.0e0 AS "a""; drop table x; --",
+  avg(CASE WHEN c1 IS NULL THEN 1e0 ELSE 0e0 END) AS "a""; drop table x; -- is missing"
+FROM (
+  SELECT
+    "bag" AS bag_id,
+    CASE lower(trim("it's"))
+      WHEN '' THEN NULL WHEN '?' THEN NULL WHEN '-' THEN NULL WHEN '.' THEN NULL
+      WHEN 'na' THEN NULL WHEN 'n/a' THEN NULL WHEN '#n/a' THEN NULL WHEN 'nan' THEN NULL
+      WHEN 'null' THEN NULL WHEN 'none' THEN NULL WHEN 'missing' THEN NULL
+    ELSE trim("it's") END AS c0,
+    CAST("a""; drop table x; --" AS DOUBLE PRECISION) AS c1
+  FROM "target"
+  WHERE "bag" IS NOT NULL
+) AS prepared
+GROUP BY bag_id
+ORDER BY bag_id
 """
 
 
@@ -142,7 +150,7 @@ def test_the_statement_is_plain_sql() -> None:
         ),
     )
     written = bag_means_sql(preparation, "bag").split()
-    assert written == PLAIN.replace("TEXT", TEXT).split()
+    assert written == PLAIN.split()
 
 
 def test_bags_without_a_share_are_left_out(connection: Any, tmp_path: Path) -> None:

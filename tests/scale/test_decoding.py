@@ -35,7 +35,7 @@ from bagshift.scale import (
     rows_from,
 )
 from bagshift.scale import _decode_tasks as tasks
-from bagshift.scale._feature_sql import row_expressions
+from bagshift.scale._feature_sql import row_expressions, value_columns
 from bagshift.scale._relation import column_types, relation
 from bagshift.scale.labels import label_code
 
@@ -264,7 +264,7 @@ with connect("1GB", Path(folder).parent, n_threads=2) as connection:
     ("kind", "order_by_bag", "group_bytes", "kills"),
     [
         ("csv", False, 1, [(4, 4)]),
-        ("parquet", False, 2**30, [(0, 0), (5, 5)]),
+        ("parquet", False, 2**30, [(0, 0)]),
         ("parquet", True, 1, [(4, 4)]),
     ],
 )
@@ -398,10 +398,11 @@ def test_rows_are_read_without_a_join(connection: Any, tmp_path: Path) -> None:
     rows = rows_from(in_files(frame, tmp_path / "rows", "csv"))
     preparation = prepared(connection, rows)
     types = column_types(connection, rows)
-    labels = LabelColumn("vote", "no", "yes")
-    listed = [*row_expressions(preparation, types, "rows"), label_code(rows, types, labels)]
+    label = label_code(rows, types, LabelColumn("vote", "no", "yes"))
+    values = [*value_columns(preparation, types, "rows"), f"{label} AS label"]
+    listed = ", ".join([*row_expressions(preparation), "label"])
     with relation(connection, rows) as reader:
-        statement = f"EXPLAIN SELECT {', '.join(listed)} FROM {reader}"
+        statement = f"EXPLAIN SELECT {listed} FROM (SELECT {', '.join(values)} FROM {reader})"
         (_, explained), *_ = connection.sql(statement).fetchall()
     assert "READ_CSV" in explained
     assert "Join" not in explained

@@ -57,6 +57,7 @@ def test_what_fits_is_not_refused(tmp_path: Path) -> None:
 
 PROGRAM = """
 import json, re, sys
+from pathlib import Path
 import numpy as np
 from bagshift.scale import *
 
@@ -78,7 +79,7 @@ with connect("500MB", folder, n_threads=1) as connection:
     codes = np.concatenate([decoded.bags(part) for part in range(decoded.n_parts)])
     is_sorted = bool((np.diff(codes) >= 0).all())
 # Unlike getrusage, which counts what the process that started this one held at that moment.
-peak = int(re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
+peak = int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
 print(json.dumps([peak, decoded.n_rows, is_sorted, means.n_passes, len(means.means)]))
 """
 

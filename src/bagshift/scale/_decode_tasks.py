@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,8 +39,10 @@ class DecodeTask:
     rows : Rows
     types : dict of str to str
         Types of its columns.
+    values : list of str
+        Columns of the table in their kinds.
     features : list of str
-        An expression for every feature.
+        An expression of these for every feature.
     labels : LabelColumn or None
     bags : BagIndex or None
     part_rows : int
@@ -53,6 +55,7 @@ class DecodeTask:
     connection: Any
     rows: Rows
     types: dict[str, str]
+    values: list[str]
     features: list[str]
     labels: LabelColumn | None
     bags: BagIndex | None
@@ -66,10 +69,36 @@ class DecodeTask:
         beside = [("labels", self.labels), ("bags", self.bags)]
         return ["features", *(name for name, given in beside if given is not None)]
 
-    @property
-    def singles(self) -> str:
-        """Features in single precision, as columns of a statement."""
-        return ", ".join(f"CAST({feature} AS REAL)" for feature in self.features)
+    def statement(
+        self,
+        reader: str,
+        *,
+        shown: Sequence[str] = (),
+        hidden: Sequence[str] = (),
+        condition: str = "true",
+        end: str = "",
+    ) -> str:
+        """Return the query for some columns and the features in single precision.
+
+        Parameters
+        ----------
+        reader : str
+            The rows.
+        shown, hidden : sequence of str
+            Columns that come before the features, and columns h0, h1 and so on for `end`.
+        condition : str
+            Which rows are wanted.
+        end : str
+            What stands behind the query.
+        """
+        inner = [f"{column} AS b{place}" for place, column in enumerate(shown)]
+        inner += [f"{column} AS h{place}" for place, column in enumerate(hidden)]
+        outer = [f"b{place}" for place in range(len(shown))]
+        outer += [f"CAST({feature} AS REAL)" for feature in self.features]
+        return (
+            f"SELECT {', '.join(outer)} FROM (SELECT {', '.join([*inner, *self.values])} "
+            f"FROM {reader} WHERE {condition}) AS prepared {end}"
+        )
 
     def tell(self, done: float, total: int) -> None:
         """Say how many rows are done."""
@@ -164,18 +193,16 @@ def _groups(rows: Rows) -> list[Rows]:
 def _parts_of_group(
     task: DecodeTask, rows: Rows, start: int, lookup: BagLookup | None, buffer: _Buffer
 ) -> Generator[Part, None, None]:
-    beside, condition = "0", ""
+    beside, condition = "0", "true"
     if task.labels:
         beside = label_code(rows, task.types, task.labels)
-        condition = f"WHERE {label_text(rows, task.types, task.labels.column)} IS NOT NULL"
+        condition = f"{label_text(rows, task.types, task.labels.column)} IS NOT NULL"
     if lookup:
         beside = lookup.expression
     end = start
     with relation(task.connection, rows) as reader:
-        statement = (
-            f"SELECT {beside}, {task.singles} FROM {reader} {condition} "
-            f"LIMIT {2**62} OFFSET {start}"
-        )
+        end_of_query = f"LIMIT {2**62} OFFSET {start}"
+        statement = task.statement(reader, shown=[beside], condition=condition, end=end_of_query)
         n_columns = len(task.features) + 1
         with closing(stream(task.connection, statement, rows, n_columns=n_columns)) as pieces:
             for piece in pieces:
@@ -304,10 +331,13 @@ def _sorted_rows(
             task.tell(n_done + (total - n_done) / 2 * share, total)
 
     with relation(task.connection, task.rows) as reader:
-        statement = (
-            f"SELECT {task.singles} FROM {reader} WHERE {key} IS NOT NULL "
-            f"AND {key} >= {bags.key.literal(bags.all_ids[first])} "
-            f"ORDER BY {key}, {row_order(task.rows, task.types)}"
+        order = row_order(task.rows, task.types)
+        first_id = bags.key.literal(bags.all_ids[first])
+        statement = task.statement(
+            reader,
+            hidden=[key, *order],
+            condition=f"{key} IS NOT NULL AND {key} >= {first_id}",
+            end=f"ORDER BY {', '.join(f'h{place}' for place in range(len(order) + 1))}",
         )
         pieces = stream(
             task.connection,

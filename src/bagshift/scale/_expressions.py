@@ -90,7 +90,7 @@ def is_other(text: str, levels: list[str]) -> str:
     """Return 1 where a text is there and none of the levels, and 0 elsewhere."""
     known = " ".join(f"WHEN {text_literal(level)} THEN 0e0" for level in levels)
     other = f"CASE {text} {known} ELSE 1e0 END" if levels else "1e0"
-    return f"CASE WHEN ({text}) IS NULL THEN 0e0 ELSE {other} END"
+    return f"CASE WHEN {text} IS NULL THEN 0e0 ELSE {other} END"
 
 
 def _number_of(name: str, type_name: str, may_be_nan: bool) -> str:

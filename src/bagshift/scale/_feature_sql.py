@@ -13,10 +13,12 @@ from bagshift.scale.preparation import Feature, Preparation
 ANY_TYPE: dict[str, str] = {"number": "DOUBLE", "date": "TIMESTAMP", "text": "VARCHAR"}
 
 
-def row_expressions(
-    preparation: Preparation, types: Mapping[str, str] | None, table: str
+def value_columns(
+    preparation: Preparation, types: Mapping[str, str] | None, table: str, *, quick: bool = False
 ) -> list[str]:
-    """Return an expression for every feature of a row.
+    """Return the columns of a table in their kinds, named c0, c1 and so on.
+
+    Features are computed of these in a second step, as one text may have many of them.
 
     Parameters
     ----------
@@ -25,6 +27,9 @@ def row_expressions(
         Types of the columns of the table; None for those that go with the kinds.
     table : str
         What to call the table.
+    quick : bool, default=False
+        Look for NaN only where it was seen, which takes a tenth off the time of a group-by; the
+        mean of a group with NaN in another column is NaN.
 
     Returns
     -------
@@ -35,61 +40,59 @@ def row_expressions(
     TableError
         When the table lacks a column, or has one of a type that cannot be read as its kind.
     """
-    values = _values(preparation, types, table, quick=False)
-    return [_scaled(_raw(f, values, preparation), f) for f in preparation.features]
+    if types is None:
+        types = {name: ANY_TYPE[kind] for name, kind in preparation.kinds.items()}
+    require_kinds(types, preparation.kinds, table)
+    columns: list[str] = []
+    for name, kind in preparation.kinds.items():
+        may_be_nan = not quick or name in preparation.nan_columns
+        value = value_of(name, types[name], kind, table, may_be_nan=may_be_nan)
+        columns.append(f"{value} AS c{len(columns)}")
+    return columns
 
 
-def mean_expressions(
-    preparation: Preparation, types: Mapping[str, str] | None, table: str
-) -> list[str]:
-    """Return an expression for the mean of every feature over a group of rows.
-
-    The mean is taken first and scaled then, and NaN is looked for only where it was seen: both
-    take a quarter off the time, and the mean of a bag with NaN in another column is NaN.
+def row_expressions(preparation: Preparation) -> list[str]:
+    """Return an expression for every feature of a row, of the columns of `value_columns`.
 
     Parameters
     ----------
     preparation : Preparation
-    types : mapping of str to str, or None
-    table : str
 
     Returns
     -------
     list of str
-
-    Raises
-    ------
-    TableError
-        As `row_expressions` does.
     """
-    values = _values(preparation, types, table, quick=True)
-    return [_scaled(f"avg({_raw(f, values, preparation)})", f) for f in preparation.features]
+    places = _places(preparation)
+    return [_scaled(_raw(f, places, preparation), f) for f in preparation.features]
 
 
-def _values(
-    preparation: Preparation, types: Mapping[str, str] | None, table: str, *, quick: bool
-) -> dict[str, str]:
-    if types is None:
-        types = {name: ANY_TYPE[kind] for name, kind in preparation.kinds.items()}
-    require_kinds(types, preparation.kinds, table)
-    return {
-        name: value_of(
-            name,
-            types[name],
-            kind,
-            table,
-            may_be_nan=not quick or name in preparation.nan_columns,
-        )
-        for name, kind in preparation.kinds.items()
-    }
+def mean_expressions(preparation: Preparation) -> list[str]:
+    """Return an expression for the mean of every feature over a group of rows.
+
+    The mean is taken first and scaled then, which takes less time.
+
+    Parameters
+    ----------
+    preparation : Preparation
+
+    Returns
+    -------
+    list of str
+    """
+    places = _places(preparation)
+    return [_scaled(f"avg({_raw(f, places, preparation)})", f) for f in preparation.features]
 
 
-def _raw(feature: Feature, values: Mapping[str, str], preparation: Preparation) -> str:
-    value = values[feature.column]
+def _places(preparation: Preparation) -> dict[str, str]:
+    return {name: f"c{place}" for place, name in enumerate(preparation.kinds)}
+
+
+def _raw(feature: Feature, places: Mapping[str, str], preparation: Preparation) -> str:
+    value = places[feature.column]
     if feature.part == "value":
         return f"coalesce({value}, {number_literal(preparation.fills[feature.column])})"
     if feature.part == "missing":
-        return indicator(f"({value}) IS NULL")
+        return indicator(f"{value} IS NULL")
     if feature.part == "level":
         return indicator(f"{value} = {text_literal(feature.level)}")
     return is_other(value, preparation.levels_of(feature.column))

@@ -112,8 +112,8 @@ def count_rows(connection: Any, rows: Rows) -> int:
         return int(connection.sql(f"SELECT count(*) FROM {table}").fetchall()[0][0])
 
 
-def row_order(rows: Rows, types: dict[str, str]) -> str:
-    """Return an expression, or two, by which rows are in the order of their files.
+def row_order(rows: Rows, types: dict[str, str]) -> list[str]:
+    """Return expressions by which rows are in the order of their files.
 
     Parameters
     ----------
@@ -123,12 +123,12 @@ def row_order(rows: Rows, types: dict[str, str]) -> str:
 
     Returns
     -------
-    str
+    list of str
     """
     hidden = {name.lower() for name in types}.intersection(ROW_ORDER)
     if rows.kind == "parquet" and not hidden:
-        return ", ".join(ROW_ORDER)
-    return "row_number() OVER ()"
+        return list(ROW_ORDER)
+    return ["row_number() OVER ()"]
 
 
 def file_marks(rows: Rows) -> list[list[Any]]:

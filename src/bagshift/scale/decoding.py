@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from bagshift.exceptions import TableError
 from bagshift.scale._decode_tasks import DecodeTask, bag_by_bag, row_by_row
-from bagshift.scale._feature_sql import row_expressions
+from bagshift.scale._feature_sql import row_expressions, value_columns
 from bagshift.scale._manifest import Manifest, begin, digest
 from bagshift.scale._relation import column_types, file_marks
 from bagshift.scale._streaming import Progress
@@ -193,9 +193,17 @@ def decode_rows(
     elif isinstance(part_rows, bool) or part_rows != int(part_rows) or part_rows < 1:
         raise TableError(f"part_rows must be a whole number from 1 up, not {part_rows!r}.")
     types = column_types(connection, rows)
-    features = row_expressions(preparation, types, rows.name)
     task = DecodeTask(
-        connection, rows, types, features, labels, bags, int(part_rows), n_rows, progress
+        connection,
+        rows,
+        types,
+        value_columns(preparation, types, rows.name),
+        row_expressions(preparation),
+        labels,
+        bags,
+        int(part_rows),
+        n_rows,
+        progress,
     )
     manifest = begin(folder, _settings(task, order_by_bag), _marks(rows))
     _check_parts(manifest, task)
@@ -216,7 +224,7 @@ def _settings(task: DecodeTask, order_by_bag: bool) -> dict[str, Any]:
     bags, labels = task.bags, task.labels
     return {
         "result": "decoded rows",
-        "columns": digest("\n".join(task.features)),
+        "columns": digest("\n".join([*task.values, *task.features])),
         "labels": [labels.column, str(labels.negative), str(labels.positive)] if labels else None,
         "bags": bags.mark if bags else None,
         "order_by_bag": order_by_bag,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagshift.exceptions import TableError, name_bags
-from bagshift.scale._feature_sql import mean_expressions
+from bagshift.scale._feature_sql import mean_expressions, value_columns
 from bagshift.scale._keys import Key
 from bagshift.scale._manifest import begin, digest
 from bagshift.scale._npy import RowWriter
@@ -32,6 +32,17 @@ from bagshift.scale.preparation import Preparation
 from bagshift.scale.rows import Rows
 
 TABLE = "target"
+STATEMENT = """\
+SELECT
+  {means}
+FROM (
+  SELECT
+    {values}
+  FROM {table}
+  WHERE {conditions}
+) AS prepared
+GROUP BY bag_id
+ORDER BY bag_id"""
 MEANS_FILE = "means.npy"
 
 # What DuckDB holds for every group while it groups, measured with 1 to 100 columns.
@@ -106,20 +117,22 @@ def bag_means_sql(
         When the table lacks a column, or has one of a type that cannot be read as its kind.
     """
     key = bag if isinstance(bag, Key) else Key(bag, quoted(bag), is_whole=False)
-    means = mean_expressions(preparation, types, table)
-    lines = [f"{key.expression} AS bag_id", "count(*) AS n_rows"]
-    lines += [
-        f"{mean} AS {quoted(name)}" for mean, name in zip(means, preparation.names, strict=True)
+    values = [f"{key.expression} AS bag_id", *value_columns(preparation, types, table, quick=True)]
+    means = ["bag_id", "count(*) AS n_rows"]
+    means += [
+        f"{mean} AS {quoted(name)}"
+        for mean, name in zip(mean_expressions(preparation), preparation.names, strict=True)
     ]
     conditions = [f"{key.expression} IS NOT NULL"]
     if first is not None:
         conditions.append(f"{key.expression} >= {key.literal(first)}")
     if last is not None:
         conditions.append(f"{key.expression} <= {key.literal(last)}")
-    columns = ",\n  ".join(lines)
-    return (
-        f"SELECT\n  {columns}\nFROM {quoted(table)}\n"
-        f"WHERE {' AND '.join(conditions)}\nGROUP BY 1\nORDER BY 1"
+    return STATEMENT.format(
+        means=",\n  ".join(means),
+        values=",\n    ".join(values),
+        table=quoted(table),
+        conditions=" AND ".join(conditions),
     )
 
 
@@ -168,7 +181,7 @@ def bag_means(
         columns were prepared, or the folder holds something else.
     """
     types = column_types(connection, rows)
-    mean_expressions(preparation, types, rows.name)  # in errors the rows go by their own name
+    value_columns(preparation, types, rows.name)  # in errors the rows go by their own name
     settings = {
         "result": "bag means",
         "dtype": dtype,
