@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from bagshift.solvers._chunks import CHUNK_ROWS
 from bagshift.solvers._coordinates import LinearMachine
 from bagshift.solvers._passes_newton import PassesObjective
 from bagshift.solvers.count_likelihood import BagCounts
 from bagshift.solvers.count_passes import RowPasses, drawn
 from bagshift.solvers.count_rows import CountedRows, LabelledRows
 from bagshift.solvers.coupled_logistic import _coordinates, _Objective
-from bagshift.solvers.unit_passes import CHUNK_ROWS
 from solvers.logistic_problems import COUPLINGS, SIZES, make_problem, with_law
 
 MACHINE = LinearMachine(np.array([0.6, -1.1, 0.3]), 0.2)

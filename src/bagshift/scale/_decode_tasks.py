@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bagshift._bags.whole_bags import whole_bag_borders
 from bagshift.exceptions import TableError
 from bagshift.scale._files import is_address
 from bagshift.scale._lookup import BagLookup, bag_lookup
@@ -305,13 +307,8 @@ def part_bounds(n_rows: NDArray[np.int64], part_rows: int) -> list[tuple[int, in
     >>> part_bounds(np.array([2, 2, 9, 1, 1]), 4)
     [(0, 2), (2, 3), (3, 5)]
     """
-    ends = np.cumsum(n_rows)
-    bounds, first, before = [], 0, 0
-    while first < len(ends):
-        end = max(int(np.searchsorted(ends, before + part_rows, side="right")), first + 1)
-        bounds.append((first, end))
-        first, before = end, int(ends[end - 1])
-    return bounds
+    borders = whole_bag_borders(np.append(0, np.cumsum(n_rows)), part_rows).tolist()
+    return list(pairwise(borders))
 
 
 def _sorted_rows(

@@ -264,3 +264,25 @@ class CoupledCoordinates:
 
 
 Coordinates = TargetCoordinates | CoupledCoordinates
+
+
+def coordinates_of(
+    n_features: int, coupling: float | None, *, row_length: float = 1.0
+) -> Coordinates:
+    """Return the coordinates of coupled machines, or of the target machine alone.
+
+    Parameters
+    ----------
+    n_features : int
+    coupling : float or None
+        None without a source.
+    row_length : float, default=1.0
+        r of the module's head.
+
+    Returns
+    -------
+    Coordinates
+    """
+    if coupling is None:
+        return TargetCoordinates(n_features, row_length=row_length)
+    return CoupledCoordinates(n_features, coupling, row_length=row_length)

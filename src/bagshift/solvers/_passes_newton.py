@@ -21,14 +21,12 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from bagshift.solvers._coordinates import (
     Coordinates,
-    CoupledCoordinates,
     Machines,
-    Pull,
-    TargetCoordinates,
+    coordinates_of,
     typical_row_length,
 )
 from bagshift.solvers._secants import CurvedPoint, corrected
-from bagshift.solvers._sums import Sums
+from bagshift.solvers._sums import Sums, in_unknowns
 from bagshift.solvers._trust_region import End, minimise
 from bagshift.solvers.count_passes import Passes, RowPasses, Rows
 
@@ -99,10 +97,8 @@ def search(
     if leads or row_length is None:
         sample = _Sample(None if source is None else source.sample(part), target.sample(part))
     unit = sample.row_length if row_length is None else row_length
-    coordinates: Coordinates = (
-        TargetCoordinates(target.n_features, row_length=unit)
-        if source is None
-        else CoupledCoordinates(target.n_features, coupling, row_length=unit)
+    coordinates = coordinates_of(
+        target.n_features, None if source is None else coupling, row_length=unit
     )
     v = np.zeros(coordinates.size) if start is None else coordinates.encode(start)
     missing = np.zeros((coordinates.size, coordinates.size))
@@ -187,14 +183,9 @@ class PassesObjective:
         source = nothing if self.source is None else self.source.sums(machines.source)
         target = nothing if self.target is None else self.target.sums(machines.target)
         self.n_passes += 1
-        unit, penalty = self.coordinates.row_length**2, self.coordinates.penalty
-        pull = Pull(source.slope[:-1], source.slope[-1], target.slope[:-1], target.slope[-1])
-        curvature = self.coordinates.curve_back(_curvature(source), _curvature(target))
+        found = in_unknowns(self.coordinates, v, source, target)
         point = CurvedPoint(
-            v=v,
-            value=0.5 * float(v @ (penalty * v)) + unit * (source.loss + target.loss),
-            gradient=penalty * v + unit * self.coordinates.pull_back(pull),
-            curvature=unit * curvature + np.diag(penalty),
+            v=v, value=found.value, gradient=found.gradient, curvature=found.curvature
         )
         self._learn(point)
         return point
@@ -215,8 +206,3 @@ class PassesObjective:
             origin = min(self._last, key=lambda last: float(np.linalg.norm(point.v - last.v)))
             self.missing = corrected(self.missing, origin, point)
         self._last = [*self._last[-1:], point]
-
-
-def _curvature(sums: Sums) -> Floats:
-    size = len(sums.slope)
-    return np.zeros((size, size)) if sums.curvature is None else sums.curvature

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
 
-from bagshift.solvers._coordinates import Coordinates, LinearMachine, Pull
-from bagshift.solvers._sums import Sums
+from bagshift.solvers._coordinates import Coordinates, LinearMachine
+from bagshift.solvers._sums import Sums, in_unknowns
 from bagshift.solvers.unit_passes import UnitPasses
 
 Floats = NDArray[np.float64]
@@ -123,10 +123,8 @@ class SmoothedProblem:
         machines = self.coordinates.decode(v)
         source = self.source.sums(machines.source, self.smoothing)
         target = self.target.sums(machines.target, self.smoothing)
-        unit = self.coordinates.row_length**2
-        penalty = self.coordinates.penalty
-        pull = Pull(source.slope[:-1], source.slope[-1], target.slope[:-1], target.slope[-1])
-        gradient = penalty * v + unit * self.coordinates.pull_back(pull)
+        found = in_unknowns(self.coordinates, v, source, target)
+        gradient, penalty = found.gradient, self.coordinates.penalty
         has_penalty = penalty > 0
         slack = 0.5 * float((gradient[has_penalty] ** 2 / penalty[has_penalty]).sum())
         n_free = source.n_free + target.n_free
@@ -136,10 +134,9 @@ class SmoothedProblem:
         return SmoothedPoint(
             v=v,
             gradient=gradient,
-            curvature=np.diag(penalty)
-            + unit * self.coordinates.curve_back(_curvature(source), _curvature(target)),
-            value=0.5 * float(v @ (penalty * v)) + unit * (source.loss + target.loss),
-            gap=unit * (source.gap + target.gap),
+            curvature=found.curvature,
+            value=found.value,
+            gap=self.coordinates.row_length**2 * (source.gap + target.gap),
             slack=slack,
             n_free=n_free,
         )
@@ -159,11 +156,6 @@ class SmoothedProblem:
         unit = self.coordinates.row_length**2
         here, bend = float(step @ (penalty * v)), float(step @ (penalty * step))
         return lambda lengths: unit * (source(lengths) + target(lengths)) + here + lengths * bend
-
-
-def _curvature(sums: Sums) -> Floats:
-    size = len(sums.slope)
-    return np.zeros((size, size)) if sums.curvature is None else sums.curvature
 
 
 def minimise(

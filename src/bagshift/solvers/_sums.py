@@ -14,6 +14,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bagshift.solvers._coordinates import Coordinates, Pull
+
 Floats = NDArray[np.float64]
 Summand = TypeVar("Summand", "Sums", NDArray[np.float64])
 
@@ -42,6 +44,12 @@ class Sums:
     curvature: Floats | None = None
     n_free: int = 0
 
+    @property
+    def whole_curvature(self) -> Floats:
+        """The curvature, of zeros where there is none."""
+        size = len(self.slope)
+        return np.zeros((size, size)) if self.curvature is None else self.curvature
+
     def __add__(self, other: Sums) -> Sums:
         curvatures = [c for c in (self.curvature, other.curvature) if c is not None]
         return Sums(
@@ -51,6 +59,48 @@ class Sums:
             sum(curvatures[1:], curvatures[0]) if curvatures else None,
             self.n_free + other.n_free,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class InUnknowns:
+    """A problem at one place, in the unknowns of an optimiser.
+
+    Parameters
+    ----------
+    value : float
+        Multiplied by the square of the length of a row, as all of it.
+    gradient : ndarray of shape (size,)
+    curvature : ndarray of shape (size, size)
+    """
+
+    value: float
+    gradient: Floats
+    curvature: Floats
+
+
+def in_unknowns(coordinates: Coordinates, v: Floats, source: Sums, target: Sums) -> InUnknowns:
+    """Return what the losses of both machines and the regulariser are in the unknowns.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+    v : ndarray of shape (size,)
+        The place.
+    source, target : Sums
+        Of the losses there.
+
+    Returns
+    -------
+    InUnknowns
+    """
+    unit, penalty = coordinates.row_length**2, coordinates.penalty
+    pull = Pull(source.slope[:-1], source.slope[-1], target.slope[:-1], target.slope[-1])
+    curvature = coordinates.curve_back(source.whole_curvature, target.whole_curvature)
+    return InUnknowns(
+        value=0.5 * float(v @ (penalty * v)) + unit * (source.loss + target.loss),
+        gradient=penalty * v + unit * coordinates.pull_back(pull),
+        curvature=unit * curvature + np.diag(penalty),
+    )
 
 
 def add_up(parts: Iterator[Summand], n_parts: int) -> Summand:

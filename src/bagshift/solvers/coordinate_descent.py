@@ -172,21 +172,15 @@ def _centred(
     )
     source, target = problem.source, problem.target
     n_source = 0 if source is None else source.n_units
-    is_held = _has_free(target, solution.dual[n_source:])
+    is_held = bool(target.is_free(solution.dual[n_source:]).any())
     if source is not None:
-        is_held |= _has_free(source, solution.dual[:n_source])
+        is_held |= bool(source.is_free(solution.dual[:n_source]).any())
         is_held &= problem.coupling >= NEGLIGIBLE_COUPLING
     is_empty = target.n_units == 0 or (source is not None and n_source == 0)
     if is_held or is_empty or not is_solved:
         return machines, (machines.target_intercept, machines.target_intercept)
     passes = None if source is None else UnitPasses(source)
     return centre_intercepts(machines, passes, UnitPasses(target), problem.coupling)
-
-
-def _has_free(units: LinearUnits, dual: Floats) -> bool:
-    """Whether a unit is on the border of its tube, and so holds the intercept."""
-    is_free = (dual > units.lower) & (dual < units.upper)
-    return bool((is_free & ((dual != 0) | (units.half_widths == 0))).any())
 
 
 def _check_numbers(coupling: float, tol: float, max_iter: int, random_state: int) -> None:

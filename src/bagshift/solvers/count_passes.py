@@ -11,21 +11,19 @@ and the same sample when each chunk is asked for the units that :func:`drawn` na
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from bagshift.solvers._chunks import CHUNK_ROWS, in_order
 from bagshift.solvers._coordinates import LinearMachine
 from bagshift.solvers._sums import Sums, add_up
 from bagshift.solvers.count_rows import CountedRows, LabelledRows
-from bagshift.solvers.unit_passes import CHUNK_ROWS
 
-__all__ = ["Passes", "RowPasses", "drawn", "threads"]
+__all__ = ["Passes", "RowPasses", "drawn"]
 
 Rows = LabelledRows | CountedRows
 Result = TypeVar("Result")
@@ -140,8 +138,7 @@ class RowPasses:
 
     def _map(self, compute: Callable[[int], Result]) -> Iterator[Result]:
         """Compute something of every chunk's number; results come in order."""
-        numbers = range(self._n_chunks)
-        return map(compute, numbers) if self.pool is None else self.pool.map(compute, numbers)
+        return in_order(self.pool, compute, self._n_chunks)
 
 
 def drawn(number: int, n_units: int, part: float) -> NDArray[np.int64]:
@@ -166,24 +163,3 @@ def drawn(number: int, n_units: int, part: float) -> NDArray[np.int64]:
     (52, 1000)
     """
     return np.flatnonzero(np.random.default_rng(number).random(n_units) < part)
-
-
-@contextmanager
-def threads(n_threads: int) -> Iterator[Executor | None]:
-    """Give a pool of threads that compute with one thread each; None for one thread.
-
-    Parameters
-    ----------
-    n_threads : int
-
-    Yields
-    ------
-    Executor or None
-    """
-    # Also for one thread, so that sums do not depend on how a library shares a product out.
-    with threadpool_limits(1):
-        if n_threads == 1:
-            yield None
-            return
-        with ThreadPoolExecutor(n_threads) as pool:
-            yield pool

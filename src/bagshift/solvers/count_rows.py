@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from bagshift._bags.whole_bags import whole_bag_borders
+from bagshift.solvers._chunks import CHUNK_ROWS
 from bagshift.solvers._coordinates import LinearMachine
 from bagshift.solvers._count_loss import CountLoss
 from bagshift.solvers._row_products import (
@@ -35,7 +37,6 @@ from bagshift.solvers._row_products import (
 )
 from bagshift.solvers._sums import Sums
 from bagshift.solvers.count_likelihood import BagCounts
-from bagshift.solvers.unit_passes import CHUNK_ROWS
 
 __all__ = ["CountedRows", "LabelledRows"]
 
@@ -221,12 +222,7 @@ class CountedRows:
         -------
         int64 ndarray of shape (n_chunks + 1,)
         """
-        starts = self.counts.starts
-        found = [0]
-        while found[-1] < self.n_units:
-            end = np.searchsorted(starts, starts[found[-1]] + chunk_rows, side="right") - 1
-            found.append(max(int(end), found[-1] + 1))
-        return np.array(found, dtype=np.int64)
+        return whole_bag_borders(self.counts.starts, chunk_rows)
 
     def between(self, first: int, end: int) -> Self:
         """Return the bags from one number on, up to another, without a copy of the features.

@@ -26,22 +26,18 @@ thousand columns, or with sparse rows, take :mod:`bagshift.solvers.coordinate_de
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from bagshift.solvers._chunks import threads
 from bagshift.solvers._coordinates import (
     Coordinates,
-    CoupledCoordinates,
     LinearMachine,
     Machines,
-    TargetCoordinates,
+    coordinates_of,
     typical_row_length,
 )
 from bagshift.solvers._flat_intercepts import centre_intercepts
@@ -147,12 +143,9 @@ def solve_coupled_linear(
     """
     parts = [units for units in (problem.source, problem.target) if units is not None]
     row_length = typical_row_length([units.features for units in parts])
-    coordinates: Coordinates = (
-        TargetCoordinates(problem.n_features, row_length=row_length)
-        if problem.source is None
-        else CoupledCoordinates(problem.n_features, problem.coupling, row_length=row_length)
-    )
-    with _threads(n_threads) as pool:
+    coupling = None if problem.source is None else problem.coupling
+    coordinates = coordinates_of(problem.n_features, coupling, row_length=row_length)
+    with threads(n_threads) as pool:
         source = None if problem.source is None else UnitPasses(problem.source, pool)
         target = UnitPasses(problem.target, pool)
         search = _Search(source, target, coordinates, tol, max_iter)
@@ -169,16 +162,6 @@ def solve_coupled_linear(
         n_iter=search.n_passes,
         converged=bool(point.gap <= tol * point.value),
     )
-
-
-@contextmanager
-def _threads(n_threads: int) -> Iterator[Executor | None]:
-    """Give a pool of threads that compute with one thread each; None for one thread."""
-    if n_threads == 1:
-        yield None
-        return
-    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
-        yield pool
 
 
 # Search -----------------------------------------------------------------------------------

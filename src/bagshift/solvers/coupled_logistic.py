@@ -49,11 +49,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit
 
+from bagshift.solvers._chunks import threads
 from bagshift.solvers._coordinates import (
     Coordinates,
-    CoupledCoordinates,
     Machines,
-    TargetCoordinates,
+    coordinates_of,
     typical_row_length,
 )
 from bagshift.solvers._count_loss import CountLoss
@@ -61,7 +61,7 @@ from bagshift.solvers._passes_newton import search
 from bagshift.solvers._scored_rows import ScoredRows, require_range
 from bagshift.solvers._trust_region import End, minimise
 from bagshift.solvers.count_likelihood import BagCounts
-from bagshift.solvers.count_passes import Passes, RowPasses, threads
+from bagshift.solvers.count_passes import Passes, RowPasses
 from bagshift.solvers.count_rows import CountedRows, LabelledRows
 
 __all__ = [
@@ -333,9 +333,8 @@ def _result(end: End, coordinates: Coordinates, n_passes: int = 0) -> CoupledLog
 
 
 def _coordinates(problem: CoupledLogisticProblem, row_length: float = 1.0) -> Coordinates:
-    if problem.n_source == 0:
-        return TargetCoordinates(problem.n_features, row_length=row_length)
-    return CoupledCoordinates(problem.n_features, problem.coupling, row_length=row_length)
+    coupling = problem.coupling if problem.n_source else None
+    return coordinates_of(problem.n_features, coupling, row_length=row_length)
 
 
 def _in_units(problem: CoupledLogisticProblem, row_length: float) -> CoupledLogisticProblem:

@@ -43,9 +43,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from bagshift.solvers._coordinates import LinearMachine
+from bagshift.solvers._row_products import as_double, weighted_squares, weighted_sum
 from bagshift.solvers._sums import Sums
 
 Floats = NDArray[np.float64]
@@ -157,7 +157,21 @@ class LinearUnits:
         -------
         ndarray of shape (n_units,)
         """
-        return self.targets - machine.scores(self.features.astype(np.float64, copy=False))
+        return self.targets - machine.scores(as_double(self.features))
+
+    def is_free(self, duals: Floats) -> NDArray[np.bool_]:
+        """Return whether dual variables are strictly between their bounds and off the kink at 0.
+
+        Parameters
+        ----------
+        duals : ndarray of shape (n_units,)
+
+        Returns
+        -------
+        bool ndarray of shape (n_units,)
+        """
+        is_inside = (duals > self.lower) & (duals < self.upper)
+        return np.asarray(is_inside & ((duals != 0) | (self.half_widths == 0)))
 
     def sums(self, machine: LinearMachine, smoothing: float) -> Sums:
         """Return loss, gap, slope and curvature at a machine.
@@ -171,19 +185,22 @@ class LinearUnits:
         -------
         Sums
         """
-        features = self.features.astype(np.float64, copy=False)
+        features = as_double(self.features)
         residuals = self.targets - machine.scores(features)
         duals = self.duals(residuals, smoothing)
         loss = self.reached(self.settled(self.sides(residuals)), residuals)
         reached = self.reached(duals, residuals)
-        is_free = (duals > self.lower) & (duals < self.upper)
-        is_free &= (duals != 0) | (self.half_widths == 0)
+        is_free = self.is_free(duals)
+        n_free = int(is_free.sum())
+        curvature = None
+        if n_free:
+            curvature = weighted_squares(features[is_free], self.costs[is_free] / smoothing)
         return Sums(
             loss=float(loss.sum()),
             gap=float((loss - reached).sum()),
-            slope=-np.append(features.T @ duals, duals.sum()),
-            curvature=_bordered(features[is_free], self.costs[is_free] / smoothing),
-            n_free=int(is_free.sum()),
+            slope=-weighted_sum(features, duals),
+            curvature=curvature,
+            n_free=n_free,
         )
 
     def along(self, machine: LinearMachine, direction: LinearMachine) -> tuple[Floats, Floats]:
@@ -200,7 +217,7 @@ class LinearUnits:
         -------
         residuals, change : ndarray of shape (n_units,)
         """
-        features = self.features.astype(np.float64, copy=False)
+        features = as_double(self.features)
         products = features @ np.column_stack([machine.weights, direction.weights])
         residuals = self.targets - (products[:, 0] + machine.intercept)
         return residuals, products[:, 1] + direction.intercept
@@ -280,7 +297,7 @@ class LinearUnits:
         duals = self.settled(sides)
         loss = self.reached(self.settled(self.sides(residuals)), residuals)
         gap = loss - self.reached(duals, residuals)
-        slope = -np.append(self.features.T @ duals, duals.sum())
+        slope = -weighted_sum(self.features, duals)
         return Sums(float(loss.sum()), float(gap.sum()), slope)
 
     def room(self, residuals: Floats, *, up: bool) -> tuple[float, float]:
@@ -306,19 +323,3 @@ class LinearUnits:
         ways = np.where((ways > 0) & (self.costs > 0), ways, np.inf)
         total = float(duals.sum())
         return -total if up else total, float(ways.min(initial=np.inf))
-
-
-def _bordered(features: Any, factors: Floats) -> Floats | None:
-    """Return the weighted sum of the squares of rows that end in a one; None without rows."""
-    if len(factors) == 0:
-        return None
-    n_features = features.shape[1]
-    total = np.empty((n_features + 1, n_features + 1))
-    if sparse.issparse(features):
-        total[:-1, :-1] = (features.T @ features.multiply(factors[:, None]).tocsr()).toarray()
-    else:
-        total[:-1, :-1] = (features.T * factors) @ features
-    total[-1, :-1] = features.T @ factors
-    total[:-1, -1] = total[-1, :-1]
-    total[-1, -1] = factors.sum()
-    return total

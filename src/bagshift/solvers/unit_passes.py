@@ -15,20 +15,18 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from bagshift.solvers._chunks import CHUNK_ROWS, in_order
 from bagshift.solvers._coordinates import LinearMachine
+from bagshift.solvers._row_products import stack
 from bagshift.solvers._sums import Summand, Sums, add_up
 from bagshift.solvers.linear_units import LinearUnits
 
-__all__ = ["CHUNK_ROWS", "UnitPasses"]
+__all__ = ["UnitPasses"]
 
 Floats = NDArray[np.float64]
 Result = TypeVar("Result")
 
-# Units that are summed up before the tree of sums goes on. Part of what a solution is to the last
-# digit, so the same everywhere.
-CHUNK_ROWS = 8192
 # Of up to so many units a line is kept: 16 MiB.
 _MOST_HELD = 2**20
 
@@ -206,8 +204,7 @@ class UnitPasses:
 
     def _map(self, compute: Callable[[int], Result]) -> Iterator[Result]:
         """Compute something of every chunk's number; results come in order."""
-        numbers = range(self._n_chunks)
-        return map(compute, numbers) if self.pool is None else self.pool.map(compute, numbers)
+        return in_order(self.pool, compute, self._n_chunks)
 
     def _add_up(self, compute: Callable[[LinearUnits], Summand]) -> Summand:
         return add_up(self._map(lambda number: compute(self._chunk(number))), self._n_chunks)
@@ -247,13 +244,8 @@ def concatenate(parts: Iterable[LinearUnits]) -> LinearUnits:
     LinearUnits
     """
     kept = list(parts)
-    features = [part.features for part in kept]
-    stacked = (
-        sparse.vstack(features, format="csr")
-        if any(sparse.issparse(rows) for rows in features)
-        else np.concatenate(features)
-    )
     names = ("targets", "half_widths", "lower", "upper")
     return LinearUnits(
-        stacked, *(np.concatenate([getattr(part, name) for part in kept]) for name in names)
+        stack([part.features for part in kept]),
+        *(np.concatenate([getattr(part, name) for part in kept]) for name in names),
     )
