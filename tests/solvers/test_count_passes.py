@@ -84,20 +84,19 @@ def test_passes_give_the_objective_of_truncated_newton(coupling, with_source, la
     np.testing.assert_allclose(found.curvature, hessian, atol=1e-10)
 
 
+def sums_around(rows, axis, **options):
+    """Return what passes say a step ahead of the machine and a step behind it."""
+    for sign in (1, -1):
+        weights, intercept = MACHINE.weights + sign * axis[:3], MACHINE.intercept + sign * axis[3]
+        yield rows.sums(LinearMachine(weights, intercept), **options)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_slope_is_the_derivative_of_the_loss(kind):
     rows, step = KINDS[kind], 1e-5
     quotients = []
     for axis in step * np.eye(4):
-        ahead, behind = (
-            rows.sums(
-                LinearMachine(
-                    MACHINE.weights + sign * axis[:3], MACHINE.intercept + sign * axis[3]
-                ),
-                with_curvature=False,
-            )
-            for sign in (1, -1)
-        )
+        ahead, behind = sums_around(rows, axis, with_curvature=False)
         quotients.append((ahead.loss - behind.loss) / (2 * step))
     np.testing.assert_allclose(rows.sums(MACHINE).slope, quotients, rtol=1e-7, atol=1e-6)
 
@@ -110,14 +109,7 @@ def test_curvature_is_the_derivative_of_the_slope_where_it_is_exact(kind):
     step = 1e-5
     quotients = []
     for axis in step * np.eye(4):
-        ahead, behind = (
-            rows.sums(
-                LinearMachine(
-                    MACHINE.weights + sign * axis[:3], MACHINE.intercept + sign * axis[3]
-                )
-            )
-            for sign in (1, -1)
-        )
+        ahead, behind = sums_around(rows, axis)
         quotients.append((ahead.slope - behind.slope) / (2 * step))
     np.testing.assert_allclose(rows.sums(MACHINE).curvature, quotients, atol=1e-6)
 
