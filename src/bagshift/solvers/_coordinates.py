@@ -45,7 +45,24 @@ def typical_row_length(parts: list[Any]) -> float:
     float
     """
     n_rows = sum(part.shape[0] for part in parts)
-    square = sum(float(row_norms(part, squared=True).sum()) for part in parts) / n_rows
+    squares = sum(float(row_norms(part, squared=True).sum()) for part in parts)
+    return row_length_of(squares, n_rows)
+
+
+def row_length_of(squares: float, n_rows: int) -> float:
+    """Return the same of rows whose squares sum up to a number.
+
+    Parameters
+    ----------
+    squares : float
+        Sum of the squares of all features.
+    n_rows : int
+
+    Returns
+    -------
+    float
+    """
+    square = squares / n_rows
     if not 0.0 < square < np.inf:
         return 1.0
     return float(2.0 ** np.clip(np.rint(0.5 * np.log2(square)), -_MOST_DOUBLINGS, _MOST_DOUBLINGS))

@@ -13,15 +13,15 @@ from dataclasses import replace
 import numpy as np
 
 from bagshift.solvers._coordinates import LinearMachine, Machines
+from bagshift.solvers._linear_passes import LinearPasses
 from bagshift.solvers.coupled_qp import NEGLIGIBLE_COUPLING
-from bagshift.solvers.unit_passes import UnitPasses
 
 # Slopes below this part of the sum of the costs are level.
 _LEVEL = 1e-9
 
 
 def centre_intercepts(
-    machines: Machines, source: UnitPasses | None, target: UnitPasses, coupling: float
+    machines: Machines, source: LinearPasses | None, target: LinearPasses, coupling: float
 ) -> tuple[Machines, tuple[float, float]]:
     """Move intercepts to the middle of what is optimal with the weights as they are.
 
@@ -29,8 +29,8 @@ def centre_intercepts(
     ----------
     machines : Machines
         A solution.
-    source : UnitPasses or None
-    target : UnitPasses
+    source : LinearPasses or None
+    target : LinearPasses
     coupling : float
         Intercepts that nothing couples move on their own.
 
@@ -51,7 +51,7 @@ def centre_intercepts(
     return _moved(machines, low, high, low, high), _around(machines, low, high)
 
 
-def _interval(parts: Sequence[tuple[UnitPasses, LinearMachine]]) -> tuple[float, float]:
+def _interval(parts: Sequence[tuple[LinearPasses, LinearMachine]]) -> tuple[float, float]:
     """Return how far the intercepts of some machines can fall and grow together."""
     cost = sum(passes.total_cost for passes, _ in parts)
     ends = []

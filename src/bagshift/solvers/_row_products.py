@@ -21,6 +21,13 @@ def as_double(features: Any) -> Any:
     return np.ascontiguousarray(features, dtype=np.float64)
 
 
+def in_memory(features: Any) -> Any:
+    """Return rows as an array or a sparse matrix, read if they lie in files."""
+    if sparse.issparse(features) or isinstance(features, np.ndarray):
+        return features
+    return np.asarray(features)
+
+
 def stack(parts: Sequence[Any]) -> Any:
     """Return the rows of all parts, dense or CSR as they are."""
     if any(sparse.issparse(part) for part in parts):

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.linalg import solve
 
 from bagshift.solvers._coordinates import Coordinates, LinearMachine
+from bagshift.solvers._linear_passes import LinearPasses
 from bagshift.solvers._sums import Sums, in_unknowns
-from bagshift.solvers.unit_passes import UnitPasses
 
 Floats = NDArray[np.float64]
 # Slopes by lengths along a step.
@@ -72,12 +72,12 @@ class Part:
 
     Attributes
     ----------
-    passes : UnitPasses or None
+    passes : LinearPasses or None
         None for no units.
     settled : ndarray of shape (n_features + 1,)
     """
 
-    passes: UnitPasses | None
+    passes: LinearPasses | None
     settled: Floats
 
     def sums(self, machine: LinearMachine, smoothing: float) -> Sums:
@@ -90,9 +90,10 @@ class Part:
         """Return the part with the dual variables at a machine as anchors of the next ones."""
         if self.passes is None:
             return self
-        units = self.passes.units
-        anchors = units.duals(units.residuals(machine), smoothing)
-        return replace(self, passes=replace(self.passes, units=replace(units, anchors=anchors)))
+        passes = self.passes.gathered()
+        anchors = passes.units.duals(passes.units.residuals(machine), smoothing)
+        units = replace(passes.units, anchors=anchors)
+        return replace(self, passes=replace(passes, units=units))
 
     def line(self, machine: LinearMachine, direction: LinearMachine, smoothing: float) -> Line:
         straight = self.settled[:-1] @ direction.weights + self.settled[-1] * direction.intercept

@@ -38,15 +38,22 @@ from bagshift.solvers._coordinates import (
     LinearMachine,
     Machines,
     coordinates_of,
-    typical_row_length,
+    row_length_of,
 )
 from bagshift.solvers._flat_intercepts import centre_intercepts
+from bagshift.solvers._linear_passes import LinearPasses
 from bagshift.solvers._smoothed_newton import Part, SmoothedPoint, SmoothedProblem, minimise
 from bagshift.solvers.coupled_qp import NEGLIGIBLE_COUPLING
 from bagshift.solvers.linear_units import LinearUnits
 from bagshift.solvers.unit_passes import UnitPasses
 
-__all__ = ["CoupledLinearProblem", "CoupledLinearResult", "Machines", "solve_coupled_linear"]
+__all__ = [
+    "CoupledLinearProblem",
+    "CoupledLinearResult",
+    "Machines",
+    "solve_coupled_linear",
+    "solve_coupled_linear_passes",
+]
 
 Floats = NDArray[np.float64]
 
@@ -141,19 +148,59 @@ def solve_coupled_linear(
     -------
     CoupledLinearResult
     """
-    parts = [units for units in (problem.source, problem.target) if units is not None]
-    row_length = typical_row_length([units.features for units in parts])
-    coupling = None if problem.source is None else problem.coupling
-    coordinates = coordinates_of(problem.n_features, coupling, row_length=row_length)
     with threads(n_threads) as pool:
-        source = None if problem.source is None else UnitPasses(problem.source, pool)
-        target = UnitPasses(problem.target, pool)
-        search = _Search(source, target, coordinates, tol, max_iter)
-        point = search.run(None if start is None else coordinates.encode(start))
+        return solve_coupled_linear_passes(
+            None if problem.source is None else UnitPasses(problem.source, pool),
+            UnitPasses(problem.target, pool),
+            problem.coupling,
+            tol=tol,
+            start=start,
+            max_iter=max_iter,
+        )
+
+
+def solve_coupled_linear_passes(
+    source: LinearPasses | None,
+    target: LinearPasses,
+    coupling: float,
+    *,
+    tol: float = 1e-8,
+    start: Machines | None = None,
+    max_iter: int = 1000,
+) -> CoupledLinearResult:
+    """Solve a coupled linear problem by passes over units, wherever they lie.
+
+    Parameters
+    ----------
+    source : LinearPasses or None
+        Over labelled source rows; without them the target machine stands alone.
+    target : LinearPasses
+        Over means of bags, and labelled target rows.
+    coupling : float
+        From 0 to infinity; plays no part without a source.
+    tol : float, default=1e-8
+        Duality gap, relative to the objective, at which to stop.
+    start : Machines, optional
+        Where to begin; zero by default, or the solution on a sample of many units.
+    max_iter : int, default=1000
+        Limit on passes over the units.
+
+    Returns
+    -------
+    CoupledLinearResult
+    """
+    parts = [passes for passes in (source, target) if passes is not None]
+    squares = sum(passes.square_sum() for passes in parts)
+    row_length = row_length_of(squares, sum(passes.n_units for passes in parts))
+    coordinates = coordinates_of(
+        target.n_features, None if source is None else coupling, row_length=row_length
+    )
+    search = _Search(source, target, coordinates, tol, max_iter)
+    point = search.run(None if start is None else coordinates.encode(start))
     machines = coordinates.decode(point.v)
     interval = (machines.target_intercept, machines.target_intercept)
-    if point.n_free == 0 or (source is not None and problem.coupling < NEGLIGIBLE_COUPLING):
-        machines, interval = centre_intercepts(machines, source, target, problem.coupling)
+    if point.n_free == 0 or (source is not None and coupling < NEGLIGIBLE_COUPLING):
+        machines, interval = centre_intercepts(machines, source, target, coupling)
     return CoupledLinearResult(
         machines=machines,
         objective=float(point.value / row_length**2),
@@ -171,8 +218,8 @@ def solve_coupled_linear(
 class _Search:
     """The way to the minimum; see the module's head."""
 
-    source: UnitPasses | None
-    target: UnitPasses
+    source: LinearPasses | None
+    target: LinearPasses
     coordinates: Coordinates
     tol: float
     max_iter: int
@@ -262,8 +309,10 @@ class _Search:
         return point
 
 
-def _near(passes: UnitPasses | None, machine: LinearMachine, width: float) -> Part:
+def _near(passes: LinearPasses | None, machine: LinearMachine, width: float) -> Part:
+    """Return the units that the exact minimum is searched with, in memory."""
     if passes is None or np.isinf(width):
-        return Part(passes, np.zeros(len(machine.weights) + 1))
-    units, settled = passes.near(machine, width)
-    return Part(UnitPasses(units, passes.pool), settled.slope)
+        gathered = None if passes is None else passes.gathered()
+        return Part(gathered, np.zeros(len(machine.weights) + 1))
+    near, settled = passes.near(machine, width)
+    return Part(near, settled.slope)

@@ -37,7 +37,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -45,7 +45,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagshift.solvers._coordinates import LinearMachine
-from bagshift.solvers._row_products import as_double, weighted_squares, weighted_sum
+from bagshift.solvers._row_products import (
+    as_double,
+    in_memory,
+    weighted_squares,
+    weighted_sum,
+)
 from bagshift.solvers._sums import Sums
 
 Floats = NDArray[np.float64]
@@ -61,7 +66,8 @@ class LinearUnits:
     Parameters
     ----------
     features : matrix of shape (n_units, n_features)
-        Dense or CSR, float64 or float32; sums are in double precision.
+        Dense or CSR, float64 or float32; sums are in double precision. Or what gives such rows
+        when it is sliced, and an array when it is asked for one.
     targets : ndarray of shape (n_units,)
         -1 or +1 on labelled units, calibrated score on bags.
     half_widths : ndarray of shape (n_units,)
@@ -113,6 +119,16 @@ class LinearUnits:
             self.upper[rows],
             None if self.anchors is None else self.anchors[rows],
         )
+
+    def read(self) -> LinearUnits:
+        """Return the units with their features in memory.
+
+        Returns
+        -------
+        LinearUnits
+        """
+        features = in_memory(self.features)
+        return self if features is self.features else replace(self, features=features)
 
     def duals(self, residuals: Floats, smoothing: float) -> Floats:
         r"""Return the maximisers z of the module's head.

@@ -2,23 +2,25 @@
 """Passes over the units of one machine, chunk by chunk.
 
 Sums over chunks go along a binary tree (:mod:`bagshift.solvers._sums`), so they do not depend on
-who computes a chunk. The optimiser knows these passes only, and not where the units lie.
+who computes a chunk. The optimiser knows passes (:mod:`bagshift.solvers._linear_passes`)
+only, and not where the units lie.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.extmath import row_norms
 
 from bagshift.solvers._chunks import CHUNK_ROWS, in_order
 from bagshift.solvers._coordinates import LinearMachine
-from bagshift.solvers._row_products import stack
+from bagshift.solvers._row_products import as_double, stack
 from bagshift.solvers._sums import Summand, Sums, add_up
 from bagshift.solvers.linear_units import LinearUnits
 
@@ -51,9 +53,34 @@ class UnitPasses:
         return self.units.n_units
 
     @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.units.n_features
+
+    @property
     def total_cost(self) -> float:
         """Sum of the costs."""
         return float(self.units.costs.sum())
+
+    def gathered(self) -> UnitPasses:
+        """Return passes over the same units in memory.
+
+        Returns
+        -------
+        UnitPasses
+        """
+        units = self.units.read()
+        return self if units is self.units else replace(self, units=units)
+
+    def square_sum(self) -> float:
+        """Return the sum of the squares of all features.
+
+        Returns
+        -------
+        float
+        """
+        squares = self._map(lambda number: _square_sum(self._chunk(number)))
+        return float(add_up((np.array(square) for square in squares), self._n_chunks))
 
     def sums(self, machine: LinearMachine, smoothing: float) -> Sums:
         """Return loss, gap, slope and curvature at a machine.
@@ -131,7 +158,7 @@ class UnitPasses:
             factor * drawn.upper,
         )
 
-    def near(self, machine: LinearMachine, width: float) -> tuple[LinearUnits, Sums]:
+    def near(self, machine: LinearMachine, width: float) -> tuple[UnitPasses, Sums]:
         """Part the units by their distance from the borders of their tubes.
 
         Parameters
@@ -142,13 +169,13 @@ class UnitPasses:
 
         Returns
         -------
-        near : LinearUnits
-            Those at most this far away.
+        near : UnitPasses
+            Over those at most this far away.
         settled : Sums
             Slope of the losses of the others, as long as they stay on their sides.
         """
         parts = list(self._map(lambda number: _part(self._chunk(number), machine, width)))
-        near = concatenate(part[0] for part in parts)
+        near = UnitPasses(concatenate(part[0] for part in parts), self.pool)
         return near, add_up(iter([part[1] for part in parts]), len(parts))
 
     def settled(self, machine: LinearMachine, width: float, later: LinearMachine) -> Sums:
@@ -189,7 +216,7 @@ class UnitPasses:
         return map(self._chunk, range(self._n_chunks))
 
     def _chunk(self, number: int) -> LinearUnits:
-        return self._kept[number] if self.holds_lines else self._cut(number)
+        return (self._kept[number] if self.holds_lines else self._cut(number)).read()
 
     @cached_property
     def _kept(self) -> list[LinearUnits]:
@@ -200,7 +227,7 @@ class UnitPasses:
 
     @property
     def _n_chunks(self) -> int:
-        return -(-self.n_units // CHUNK_ROWS)
+        return max(-(-self.n_units // CHUNK_ROWS), 1)
 
     def _map(self, compute: Callable[[int], Result]) -> Iterator[Result]:
         """Compute something of every chunk's number; results come in order."""
@@ -214,6 +241,10 @@ class UnitPasses:
         n_drawn = round(part * chunk.n_units)
         rows = np.random.default_rng(number).choice(chunk.n_units, n_drawn, replace=False)
         return chunk.take(np.sort(rows))
+
+
+def _square_sum(units: LinearUnits) -> float:
+    return float(row_norms(as_double(units.features), squared=True).sum())
 
 
 def _part(units: LinearUnits, machine: LinearMachine, width: float) -> tuple[LinearUnits, Sums]:
