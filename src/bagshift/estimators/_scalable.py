@@ -109,9 +109,13 @@ class ScalableMachine(CoupledMachine):
         problem = explicit_problem(space, data, self._losses(data))
         return ExplicitSolution(self._solve_explicitly(problem, solver), space, solver)
 
-    def _solve_explicitly(self, problem: CoupledLinearProblem, solver: str) -> CoupledLinearResult:
+    def _explicit_limits(self, solver: str) -> tuple[float, int]:
+        """Return tolerance and limit of passes of a solver on explicit features."""
         limit = _MOST_PASSES[solver] if self.max_iter < 0 else self.max_iter
-        tol = _RELATIVE_GAP[solver] * self.tol
+        return _RELATIVE_GAP[solver] * self.tol, limit
+
+    def _solve_explicitly(self, problem: CoupledLinearProblem, solver: str) -> CoupledLinearResult:
+        tol, limit = self._explicit_limits(solver)
         if solver == "coordinate":
             return solve_coordinate_descent(problem, tol=tol, max_iter=limit)
         n_threads = effective_n_jobs(self.n_jobs)

@@ -270,7 +270,7 @@ class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
         data = standardize(given, scale)
         space = self._space(data)
         end = self._solve(data, units, space)
-        self._store(data, units, space, scale, end)
+        self._store(data, units.orientation, space, scale, end)
         warn_about(end, has_source=data.n_source > 0 and self.C_source > 0)
         return self
 
@@ -316,7 +316,7 @@ class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
     def _store(
         self,
         data: TrainingData,
-        units: CountUnits,
+        orientation: float,
         space: FeatureSpace,
         scale: ColumnScale | None,
         end: End,
@@ -334,7 +334,7 @@ class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
             parts["source_"] = machines.source
         for prefix, machine in parts.items():
             oriented = LinearMachine(
-                units.orientation * machine.weights, units.orientation * machine.intercept
+                orientation * machine.weights, orientation * machine.intercept
             )
             self._store_machine(data, space, prefix, oriented, scale)
 
