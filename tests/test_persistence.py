@@ -251,6 +251,8 @@ def test_trusted_list_is_what_is_written(files: dict[str, Path]) -> None:
         "polars.datatypes.classes.Datetime",
         # Of sparse rows; saved and loaded in tests/estimators/test_lwe.py.
         "sklearn.naive_bayes.MultinomialNB",
+        # Of files bigger than memory; saved and loaded in tests/cli/test_streamed_fit.py.
+        "bagshift.scale.prepared_columns.PreparedColumns",
     }
 
 

@@ -22,6 +22,8 @@ from bagshift.exceptions import name_some
 from bagshift.model_selection._search_cv import BagSearchCV
 
 MOST_COLUMNS = 10**7
+# Modules of steps that take a table.
+READ_TABLES = ("bagshift.features", "bagshift.scale.prepared_columns")
 OUTPUTS = ("decision_function", "predict", "predict_proba")
 
 
@@ -209,7 +211,7 @@ def _predict_one_row(model: Any, machine: Any, columns: Mapping[str, Any]) -> No
 
 def _row(model: Any, columns: Mapping[str, Any]) -> Any:
     *steps, _ = _steps(model)
-    if steps and columns and type(steps[0]).__module__ == "bagshift.features":
+    if steps and columns and type(steps[0]).__module__ in READ_TABLES:
         import polars as pl
 
         from bagshift.columns import STORED_AS

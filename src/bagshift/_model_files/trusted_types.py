@@ -49,6 +49,7 @@ OBJECTS = frozenset(
         "bagshift.model_selection.splitters.RepeatedBagKFold",
         "bagshift.model_selection.count_likelihood_cv.CountLikelihoodCV",
         "bagshift.model_selection.tgplm_cv.TGPLMCV",
+        "bagshift.scale.prepared_columns.PreparedColumns",
         "polars.datatypes.classes.Date",
         "polars.datatypes.classes.Datetime",
         "sklearn.decomposition._truncated_svd.TruncatedSVD",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +56,8 @@ def input_facts(inputs: FitInputs) -> Facts:
         ("positive class", _positive_class(inputs)),
         *bag_facts(inputs.bags, inputs.request.bags),
         ("history", _history(inputs)),
-        ("columns used", _columns_used(inputs)),
-        *_columns_ignored(inputs),
+        ("columns used", columns_used(inputs.columns.kinds)),
+        *columns_ignored(inputs.columns.ignored),
     ]
 
 
@@ -83,10 +83,10 @@ def bag_facts(bags: Bags, request: BagRequest) -> Facts:
             f"{request.target.name}: {plural(in_bags, 'row')} in {plural(bags.n_bags, 'bag')}"
             f"{outside}",
         ),
-        ("bag sizes", _range(bags.rows_per_bag, "rows")),
+        ("bag sizes", in_range(bags.rows_per_bag, "rows")),
     ]
     if request.size_column:
-        facts.append(("declared sizes", _range(bags.sizes, "individuals")))
+        facts.append(("declared sizes", in_range(bags.sizes, "individuals")))
     mean = float(bags.positive_shares @ bags.sizes / bags.sizes.sum()) if bags.n_bags else 0.0
     where = (request.shares or request.target).name
     column = f"{'from counts ' if request.by_count else ''}{request.value_column!r} of {where}"
@@ -141,8 +141,7 @@ def echo_outcome(
     """
     manifest = outcome.saved.manifest
     screen.heading(f"Fitted {machine.method} in {seconds:.1f} s")
-    settings = ", ".join(f"{name}={_short(value)}" for name, value in outcome.settings.items())
-    facts = [("settings", settings)]
+    facts = [("settings", settings_text(outcome.settings))]
     facts += _share_error_facts(outcome)
     held_out = outcome.held_out_counts
     if held_out is not None:
@@ -284,9 +283,20 @@ def _history(inputs: FitInputs) -> str:
     return text
 
 
-def _columns_used(inputs: FitInputs) -> str:
+def columns_used(kinds: Mapping[str, str]) -> str:
+    """Count columns by kind, and name some.
+
+    Parameters
+    ----------
+    kinds : mapping of str to str
+        Kinds of the columns.
+
+    Returns
+    -------
+    str
+    """
     by_kind: dict[str, list[str]] = {}
-    for name, kind in inputs.columns.kinds.items():
+    for name, kind in kinds.items():
         by_kind.setdefault(kind, []).append(name)
     return "; ".join(
         f"{len(names)} {kind}{'s' if len(names) > 1 and kind != 'text' else ''} "
@@ -295,19 +305,56 @@ def _columns_used(inputs: FitInputs) -> str:
     )
 
 
-def _columns_ignored(inputs: FitInputs) -> Facts:
+def columns_ignored(ignored: Mapping[str, str]) -> Facts:
+    """Name columns that are not learned from, by reason.
+
+    Parameters
+    ----------
+    ignored : mapping of str to str
+        Reasons by column.
+
+    Returns
+    -------
+    list of (str, str)
+    """
     by_reason: dict[str, list[str]] = {}
-    for name, reason in inputs.columns.ignored.items():
+    for name, reason in ignored.items():
         by_reason.setdefault(reason, []).append(name)
     lines = [f"{name_some(names)}: {reason}" for reason, names in by_reason.items()]
     return [("columns ignored" if not i else "", line) for i, line in enumerate(lines)]
 
 
-def _range(values: Any, unit: str) -> str:
+def in_range(values: Any, unit: str) -> str:
+    """Say between which numbers values are.
+
+    Parameters
+    ----------
+    values : ndarray
+    unit : str
+        What they count.
+
+    Returns
+    -------
+    str
+    """
     low, high = float(values.min()), float(values.max())
     if low == high:
         return f"{low:,.0f} {unit} each"
     return f"{low:,.0f} to {high:,.0f} {unit}"
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Write settings on a line.
+
+    Parameters
+    ----------
+    settings : mapping of str to object
+
+    Returns
+    -------
+    str
+    """
+    return ", ".join(f"{name}={_short(value)}" for name, value in settings.items())
 
 
 def _short(value: Any) -> str:

@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -78,13 +85,18 @@ class Screen:
         self._console.print(lines, end="", soft_wrap=True)
 
     @contextmanager
-    def progress(self, task: str) -> Iterator[Callable[[int, int], None]]:
-        """Give a callback (done, total) that draws a bar on the error stream."""
+    def progress(self, task: str, unit: str = "") -> Iterator[Callable[[int, int], None]]:
+        """Give a callback (done, total) that draws a bar on the error stream.
+
+        With a unit, such as "rows", it also says how many of them there are in a second.
+        """
         console = Console(stderr=True)
+        speed = [_SpeedColumn(unit)] if unit else []
         bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=30),
-            TextColumn("{task.completed}/{task.total}"),
+            TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
+            *speed,
             TimeRemainingColumn(),
             console=console,
             transient=True,
@@ -94,6 +106,21 @@ class Screen:
             # Nothing is shown before the number of steps is known.
             number = bar.add_task(task, total=None, visible=False)
             yield lambda done, total: bar.update(number, completed=done, total=total, visible=True)
+
+
+class _SpeedColumn(ProgressColumn):
+    """How many units there are in a second."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        if not speed:
+            return Text("")
+        number = f"{speed / 1e6:.1f} million" if speed >= 1e6 else f"{speed:,.0f}"
+        return Text(f"{number} {self._unit}/s")
 
 
 def printable(text: str) -> str:

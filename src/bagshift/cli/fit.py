@@ -72,7 +72,10 @@ def fit(
         Search,
         typer.Option(help="Choose settings on held-out bags; no label is used."),
     ] = Search.QUICK,
-    kernel: Annotated[KernelName, typer.Option(help="Kernel between rows.")] = KernelName.RBF,
+    kernel: Annotated[
+        KernelName | None,
+        typer.Option(help="Kernel between rows; by default rbf, and linear with --memory."),
+    ] = None,
     gamma: Annotated[
         str | None,
         typer.Option(metavar="NUMBER", help="Kernel width: a number, 'scale' or 'paper'."),
@@ -90,6 +93,22 @@ def fit(
     seed: Annotated[
         int | None, typer.Option(metavar="NUMBER", min=0, help="Of the folds of bags.")
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Read files and folders bigger than memory and hold no more than this, "
+            "such as 4GB; goes on after an interrupt.",
+        ),
+    ] = None,
+    work_folder: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where --memory keeps what is done; by default beside the model until it is "
+            "written.",
+        ),
+    ] = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
@@ -105,6 +124,10 @@ def fit(
     """  # noqa: D301 (the line break of the help text is a control character)
     options.check_source_options(source, label)
     options.check_class_options(positive, negative)
+    if work_folder is not None and memory is None:
+        raise typer.BadParameter("--work-folder goes with --memory.")
+    if kernel is None:
+        kernel = KernelName.RBF if memory is None else KernelName.LINEAR
     request = _fit_request(
         options.bag_request(
             target,
@@ -132,7 +155,10 @@ def fit(
         seed,
         has_source=source is not None,
     )
-    _run(request, machine, output, quiet)
+    if memory is None:
+        _run(request, machine, output, quiet)
+    else:
+        _run_streamed(request, machine, output, memory, work_folder, quiet)
 
 
 def _run(request: FitRequest, machine: MachineRequest, output: Path, quiet: bool) -> None:
@@ -165,6 +191,51 @@ def _run(request: FitRequest, machine: MachineRequest, output: Path, quiet: bool
     saved = outcome.saved
     save_model(saved.model, output, saved.manifest, fitted_rows=saved.fitted_rows)
     echo_outcome(screen, inputs, machine, outcome, output, perf_counter() - started)
+
+
+def _run_streamed(
+    request: FitRequest,
+    machine: MachineRequest,
+    output: Path,
+    memory: str,
+    work_folder: Path | None,
+    quiet: bool,
+) -> None:
+    import shutil
+    from time import perf_counter
+
+    from bagshift.cli._echo_streamed import echo_streamed_inputs, echo_streamed_outcome
+    from bagshift.cli._errors import INTERRUPTED
+    from bagshift.cli._files import check_model_ending, check_output
+    from bagshift.cli._screen import Screen
+    from bagshift.persistence import save_model
+    from bagshift.workflows.streamed_fit import default_folder, fit_streamed
+    from bagshift.workflows.streamed_inputs import StreamRequest, check_streamable
+
+    screen = Screen(quiet)
+    files = (request.bags.target, request.bags.shares, request.source)
+    check_output(output, *files)
+    check_model_ending(output)
+    check_streamable(request)
+    folder = work_folder or default_folder(output)
+    started = perf_counter()
+    try:
+        outcome = fit_streamed(
+            request,
+            machine,
+            StreamRequest(memory, folder),
+            lambda step: screen.progress(step, "" if "settings" in step else "rows"),
+            lambda inputs: echo_streamed_inputs(screen, inputs),
+        )
+    except KeyboardInterrupt:
+        say_error(f"Interrupted; the same command goes on from what is kept in {folder}.")
+        raise typer.Exit(INTERRUPTED) from None
+    save_model(outcome.fit.saved.model, output, outcome.fit.saved.manifest)
+    if work_folder is None:
+        shutil.rmtree(folder, ignore_errors=True)
+    echo_streamed_outcome(
+        screen, request, machine, outcome, output, perf_counter() - started, work_folder
+    )
 
 
 def _fit_request(

@@ -70,6 +70,20 @@ class DecodedRows:
         """Number of rows."""
         return sum(self.part_rows)
 
+    def files(self, what: str) -> list[Path]:
+        """Name the files of one kind.
+
+        Parameters
+        ----------
+        what : {"features", "labels", "bags"}
+
+        Returns
+        -------
+        list of Path
+            In the order of the rows.
+        """
+        return [part_file(self.folder, what, part) for part in range(self.n_parts)]
+
     def features(self, part: int) -> NDArray[np.float32]:
         """Map the features of a part into memory.
 

@@ -24,6 +24,10 @@ from bagshift.scale.means import BYTES_PER_GROUP, BYTES_PER_MEAN
 # Number of rows, mark, share and size of a bag, and one more while they are put together.
 BYTES_PER_BAG = 8 + 1 + 8 + 8 + 32
 BYTES_PER_COUNT, BYTES_PER_SORTED_ROW = 60, 24
+# Targets, tubes, boxes and costs of units, and what is computed of them; rows that lead the way;
+# matrices of the size of all unknowns.
+BYTES_PER_TARGET_UNIT, BYTES_PER_SOURCE_ROW = 120, 60
+MOST_LEADING_ROWS, MOST_LEADING_UNITS, FULL_SQUARES = 400_000, 250_000, 10
 SAMPLED_TEXTS = 100_000 * 60
 
 
@@ -120,6 +124,7 @@ def plan(
     decode_target: bool = False,
     mean_bytes: int = 4,
     from_csv: bool = False,
+    fits: bool = False,
 ) -> Plan:
     """Estimate what each step takes.
 
@@ -147,6 +152,8 @@ def plan(
         Bytes of a number among the means of bags: 4 or 8.
     from_csv : bool, default=False
         Whether the rows of the target are read from CSV files.
+    fits : bool, default=False
+        Whether a machine is fitted on the results in the same process.
 
     Returns
     -------
@@ -162,6 +169,8 @@ def plan(
         steps.append(_means_step(n_target, n_bags, n_features, mean_bytes, from_csv))
     if n_source:
         steps.append(_decoding_step(n_source, n_features))
+    if fits:
+        steps.append(_fit_step(n_bags, n_source, n_features, decode_target))
     folder = Path(folder)
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(existing).free
@@ -169,6 +178,15 @@ def plan(
     least = LEAST_ENGINE_MEMORY + ON_THEIR_WAY
     steps = [replace(step, least_memory=step.least_memory + least) for step in steps]
     return Plan(tuple(steps), memory_bytes(memory), resident_bytes(), folder, free)
+
+
+def _fit_step(n_bags: int, n_source: int, n_features: int, by_rows: bool) -> Step:
+    """Estimate what units take, and the rows in memory that lead the way."""
+    kept = n_bags * (BYTES_PER_BAG + BYTES_PER_TARGET_UNIT) + n_source * BYTES_PER_SOURCE_ROW
+    # Rows in memory are copied once to double precision.
+    led = (MOST_LEADING_ROWS if by_rows else MOST_LEADING_UNITS) * 12 * n_features
+    squares = 8 * FULL_SQUARES * (2 * n_features + 2) ** 2
+    return Step("Fitting", kept + min(led, 12 * n_features * n_bags) + squares, kept)
 
 
 def _size(n_bytes: int) -> str:

@@ -42,13 +42,15 @@ class PassLog:
     ----------
     folder : Path
         Of the files; it exists. Files of other questions than those asked are written anew.
-    on_answer : callable, optional
-        Called after each pass that was not answered from a file, with the number of answers.
     """
 
     folder: Path
-    on_answer: Callable[[int], None] | None = None
     _n_asked: int = field(default=0, init=False)
+
+    @property
+    def n_answers(self) -> int:
+        """Answers so far, from files or not."""
+        return self._n_asked
 
     def answer(self, question: list[Any], compute: Callable[[], Answer]) -> Answer:
         """Return the answer to the next question.
@@ -73,8 +75,6 @@ class PassLog:
         found = compute()
         with whole_file(file) as draft:
             np.savez(draft, mark=mark, **found)  # type: ignore[arg-type]
-        if self.on_answer:
-            self.on_answer(self._n_asked)
         return found
 
 

@@ -154,7 +154,15 @@ def evaluate_model(
         target, saved.manifest, text_columns=(bags.bag if bags else None, label)
     )
     guesses = guess(saved.model, rows.X, saved.manifest.positive)
-    was_fitted = np.isin(row_fingerprints(rows.X), saved.fitted_rows)
+    notes = list(rows.notes)
+    if saved.manifest.fit.get("is_streamed"):
+        was_fitted = np.ones(rows.X.height, dtype=bool)
+        notes.append(
+            "The model was fitted on files too large to know their rows again, so all rows count "
+            "as in-sample."
+        )
+    else:
+        was_fitted = np.isin(row_fingerprints(rows.X), saved.fitted_rows)
     return Evaluation(
         n_rows=rows.X.height,
         n_fitted_rows=int(was_fitted.sum()),
@@ -163,7 +171,7 @@ def evaluate_model(
         labelled_share=float(guesses.is_positive.mean()),
         shares=_share_errors(saved, rows, bags, guesses, was_fitted) if bags else None,
         accuracy=_accuracy(rows.table, label, saved.manifest, guesses.is_positive, was_fitted),
-        notes=rows.notes,
+        notes=notes,
     )
 
 

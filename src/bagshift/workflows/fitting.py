@@ -105,7 +105,7 @@ def fit_model(
     by_probability = isinstance(fitted, CountLikelihoodClassifier)
     in_sample = guesses.share_error if by_probability else guesses.labelled_share_error
     outcome: dict[str, Any] = {
-        "settings": _settings(fitted, has_source=source is not None),
+        "settings": settings_of(fitted, has_source=source is not None),
         "n_settings": n_settings,
         "by_probability": by_probability,
         "held_out_share_error": best.get("share_error"),
@@ -179,8 +179,20 @@ def _folds(n_bags: int, seed: int | None) -> Any:
     return BagKFold(min(MOST_FOLDS, n_bags), shuffle=True, random_state=seed)
 
 
-def _settings(machine: Any, has_source: bool) -> dict[str, Any]:
-    """Return the settings that were chosen, with what the machine made of words among them."""
+def settings_of(machine: Any, has_source: bool) -> dict[str, Any]:
+    """Return the settings that were chosen, with what the machine made of words among them.
+
+    Parameters
+    ----------
+    machine : classifier
+        Fitted.
+    has_source : bool
+        Whether there was history.
+
+    Returns
+    -------
+    dict
+    """
     names = ("C", "C_source", "C_target", "coupling", "kernel", "threshold")
     parameters = machine.get_params()
     settings = {name: parameters[name] for name in names if parameters.get(name) is not None}
@@ -194,8 +206,18 @@ def _settings(machine: Any, has_source: bool) -> dict[str, Any]:
     return settings
 
 
-def _precision(machine: Any) -> dict[str, float]:
-    """Return how exactly the problem was solved, by the measure that the solver has."""
+def precision_of(machine: Any) -> dict[str, float]:
+    """Return how exactly the problem was solved, by the measure that the solver has.
+
+    Parameters
+    ----------
+    machine : classifier
+        Fitted.
+
+    Returns
+    -------
+    dict of str to float
+    """
     return {
         name: float(getattr(machine, f"{name}_"))
         for name in ("dual_gap", "gradient_norm")
@@ -224,7 +246,7 @@ def _manifest(
             "seed": request.seed,
             "n_iterations": int(machine.n_iter_),
             "converged": bool(machine.converged_),
-            **_precision(machine),
+            **precision_of(machine),
             **outcome,
             "held_out_counts": asdict(counts) if counts else None,
         },

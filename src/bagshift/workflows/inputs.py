@@ -173,7 +173,7 @@ def choose_fit_columns(
     if request.id_column:
         require_columns(target.frame, [request.id_column], target.name)
     _check_ignored(request, target, source)
-    reserved = _reserved(request)
+    reserved = reserved_columns(request)
     clash = sorted(set(request.only) & set(reserved))
     if clash:
         raise TableError(f"Column {clash[0]!r} cannot be learned from: {reserved[clash[0]]}.")
@@ -332,8 +332,17 @@ def _names_rows(values: pl.Series) -> bool:
     return is_name and values.len() > 1 and not values.null_count() and values.is_unique().all()
 
 
-def _reserved(request: FitRequest) -> dict[str, str]:
-    """Columns that are no features, and why."""
+def reserved_columns(request: FitRequest) -> dict[str, str]:
+    """Return the columns that are no features, and why.
+
+    Parameters
+    ----------
+    request : FitRequest
+
+    Returns
+    -------
+    dict of str to str
+    """
     bags = request.bags
     parts = dict.fromkeys(request.ignore, "left out on request")
     for name, part in (

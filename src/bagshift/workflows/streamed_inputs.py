@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Read what a fit needs from files bigger than memory, within a limit, and keep it in a folder.
+
+Every step keeps what it found. A run that was interrupted or killed begins again with the same
+command, finds the finished steps, and goes on in the middle of the unfinished one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from bagshift.columns import NamedTable
+from bagshift.exceptions import TableError
+from bagshift.scale import (
+    BagIndex,
+    DecodedRows,
+    LabelColumn,
+    Preparation,
+    Rows,
+    ShareTable,
+    bag_means,
+    connect,
+    decode_rows,
+    index_bags,
+    label_counts,
+    plan,
+    rows_from,
+)
+from bagshift.scale.preparing import PreparedTables, prepare_tables
+from bagshift.scale.sampling import SampledBags, draw_bags, sample_bags
+from bagshift.scale.stored_rows import StoredRows, stored_rows
+from bagshift.workflows.findings import Finding
+from bagshift.workflows.inputs import bag_classes, class_doubts, reserved_columns
+from bagshift.workflows.labels import read_labels
+from bagshift.workflows.requests import FitRequest
+
+# From the name of a step to a block in which (done, total) can be told.
+Steps = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
+
+# Rows of whole bags, and rows of history, that settings are compared on.
+SAMPLED_ROWS = 4_000
+
+
+@dataclass(frozen=True)
+class StreamRequest:
+    """Within which limits files are read.
+
+    Attributes
+    ----------
+    memory : str
+        What the process may hold, such as "4GB".
+    folder : Path
+        Where results of steps are kept.
+    n_threads : int or None
+        Threads; as many as there are processors if None.
+    """
+
+    memory: str
+    folder: Path
+    n_threads: int | None = None
+
+
+@dataclass(frozen=True)
+class StreamedInputs:
+    """What was read for a fit.
+
+    Attributes
+    ----------
+    request : FitRequest
+        What was asked for.
+    preparation : Preparation
+        How columns become features.
+    bags : BagIndex
+        Bags with their shares.
+    n_target : int
+        Rows of the target, those in no used bag among them.
+    negative, positive : str, int, float or bool
+        The two classes.
+    label_counts : dict
+        How often either class occurs in the history.
+    n_unlabelled : int
+        Rows of history without a label, which are left out.
+    X_target : StoredRows
+        Means of the bags, or rows bag by bag.
+    X_source : StoredRows or None
+        Rows of history.
+    source_labels : ndarray of int8 or None
+        1 for the positive class and 0 for the other.
+    sample : SampledBags
+        Some whole bags with all their rows.
+    findings : list of Finding
+        What is worth knowing about the classes.
+    """
+
+    request: FitRequest
+    preparation: Preparation
+    bags: BagIndex
+    n_target: int
+    negative: Any
+    positive: Any
+    label_counts: dict[Any, int]
+    n_unlabelled: int
+    X_target: StoredRows
+    X_source: StoredRows | None
+    source_labels: NDArray[np.int8] | None
+    sample: SampledBags
+    findings: list[Finding]
+
+
+def read_streamed_inputs(
+    request: FitRequest,
+    stream: StreamRequest,
+    steps: Steps,
+    *,
+    rows_needed: bool,
+    on_read: Callable[[int], None] | None = None,
+) -> StreamedInputs:
+    """Read the files of a fit, or go on with it.
+
+    Parameters
+    ----------
+    request : FitRequest
+        Files and columns.
+    stream : StreamRequest
+        Limits, and the folder of results.
+    steps : callable
+        Shows how far each step is.
+    rows_needed : bool
+        Whether the machine needs the rows of the target bag by bag, and not only their means.
+    on_read : callable, optional
+        Called with the number of rows whenever rows are read from the folder later.
+
+    Returns
+    -------
+    StreamedInputs
+
+    Raises
+    ------
+    TableError, BagError
+        When the files cannot be used, or the limits do not suffice; one sentence says why.
+    """
+    check_streamable(request)
+    target = _rows(request.bags.target)
+    source = None if request.source is None else _rows(request.source)
+    folder = stream.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    with connect(stream.memory, folder, stream.n_threads) as connection:
+        labels, counts = _label_column(connection, source, request)
+        negative, positive = bag_classes(labels, request)
+        with steps("Looking at the columns") as tell:
+            tables = prepare_tables(
+                connection,
+                target,
+                source,
+                folder / "columns",
+                reserved=reserved_columns(request),
+                only=request.only,
+                progress=tell,
+            )
+        with steps("Counting the rows of bags") as tell:
+            bags = index_bags(
+                connection,
+                target,
+                request.bags.bag,
+                _share_table(request),
+                on_unmatched=request.bags.on_unmatched,
+                n_rows=tables.n_target,
+                progress=tell,
+            )
+        n_source = sum(counts.values())
+        _check_memory(stream, target, tables, bags, rows_needed)
+        X_target = _target(
+            connection, target, tables.preparation, bags, folder, steps, rows_needed, on_read
+        )
+        X_source, codes = None, None
+        if source is not None and labels is not None:
+            column = LabelColumn(str(request.label), negative, positive)
+            with steps("Decoding the history") as tell:
+                decoded = decode_rows(
+                    connection,
+                    source,
+                    tables.preparation,
+                    folder / "source",
+                    labels=column,
+                    n_rows=tables.n_source,
+                    progress=tell,
+                )
+            X_source = _in_files(decoded, on_read)
+            codes = np.concatenate([decoded.labels(part) for part in range(decoded.n_parts)])
+        with steps("Reading a sample of bags") as tell:
+            chosen = draw_bags(bags, SAMPLED_ROWS)
+            sample = sample_bags(
+                connection, target, bags, tables.preparation, chosen, progress=tell
+            )
+    return StreamedInputs(
+        request=request,
+        preparation=tables.preparation,
+        bags=bags,
+        n_target=tables.n_target,
+        negative=negative,
+        positive=positive,
+        label_counts=counts,
+        n_unlabelled=tables.n_source - n_source,
+        X_target=X_target,
+        X_source=X_source,
+        source_labels=codes,
+        sample=sample,
+        findings=class_doubts(request, negative, positive),
+    )
+
+
+def check_streamable(request: FitRequest) -> None:
+    """Refuse what a fit on files bigger than memory cannot do.
+
+    Parameters
+    ----------
+    request : FitRequest
+
+    Raises
+    ------
+    TableError
+        In one sentence, with what to do instead.
+    """
+    if request.bags.shares is None:
+        raise TableError(
+            "A fit with --memory takes the shares from a table of their own, with one row for "
+            "each bag; give it with --shares."
+        )
+    if request.bags.noise is not None:
+        raise TableError(
+            "A fit with --memory takes numbers as they are and knows no --noise yet; leave out "
+            "--memory, or the law."
+        )
+
+
+def _rows(path: Path | None) -> Rows:
+    """Find the rows of a table; a path has lost one of the slashes of an address."""
+    return rows_from(re.sub(r"^(\w{2,}):/(?=[^/])", r"\1://", str(path)))
+
+
+def _label_column(
+    connection: Any, source: Rows | None, request: FitRequest
+) -> tuple[Any, dict[Any, int]]:
+    """Return the two labels, and how often each occurs."""
+    if source is None or request.label is None:
+        return None, {}
+    found = label_counts(connection, source, request.label)
+    written = pl.Series(list(found), dtype=pl.String)
+    table = NamedTable(pl.DataFrame({request.label: written}), source.name)
+    labels = read_labels(table, request.label, request.positive)
+    counts = dict(zip(labels.values.tolist(), found.values(), strict=True))
+    return labels, counts
+
+
+def _share_table(request: FitRequest) -> ShareTable:
+    bags = request.bags
+    return ShareTable(
+        _rows(bags.shares),
+        bags.bag_in_shares,
+        bags.value_column,
+        by_count=bags.by_count,
+        size=bags.size_column,
+    )
+
+
+def _check_memory(
+    stream: StreamRequest,
+    target: Rows,
+    tables: PreparedTables,
+    bags: BagIndex,
+    rows_needed: bool,
+) -> None:
+    """Raise before the long steps when one of them cannot be done."""
+    plan(
+        stream.memory,
+        stream.folder,
+        n_features=len(tables.preparation.features),
+        n_target=tables.n_target,
+        n_bags=bags.n_bags,
+        n_source=tables.n_source,
+        largest_bag=int(bags.n_rows.max()),
+        decode_target=rows_needed,
+        from_csv=target.kind == "csv",
+        fits=True,
+    ).check()
+
+
+def _target(
+    connection: Any,
+    target: Rows,
+    preparation: Preparation,
+    bags: BagIndex,
+    folder: Path,
+    steps: Steps,
+    rows_needed: bool,
+    on_read: Callable[[int], None] | None,
+) -> StoredRows:
+    if not rows_needed:
+        with steps("Computing the means of bags") as tell:
+            means = bag_means(
+                connection, target, bags, preparation, folder / "means", progress=tell
+            )
+        return stored_rows([means.file], on_read=on_read)
+    with steps("Putting rows in the order of bags") as tell:
+        decoded = decode_rows(
+            connection,
+            target,
+            preparation,
+            folder / "target",
+            bags=bags,
+            order_by_bag=True,
+            progress=tell,
+        )
+    return _in_files(decoded, on_read)
+
+
+def _in_files(decoded: DecodedRows, on_read: Callable[[int], None] | None) -> StoredRows:
+    return stored_rows(decoded.files("features"), on_read=on_read)
