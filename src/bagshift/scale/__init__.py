@@ -2,10 +2,11 @@
 """Files bigger than memory: read by DuckDB within a limit, handed on as files of NumPy.
 
 The order of work: :func:`rows_from` names the rows, :func:`connect` opens the database,
-:func:`column_statistics` and :func:`prepare` decide how columns become features,
-:func:`index_bags` meets bags and shares; then :func:`bag_means` groups the target by bag, and
-:func:`decode_rows` writes the rows of the history, or of the target, as features. All of it can be
-interrupted at any moment and goes on where it was.
+:func:`prepare_tables` decides how columns become features, by way of :func:`column_statistics` and
+:func:`prepare`, :func:`index_bags` meets bags and shares; then :func:`bag_means` groups the target
+by bag, and :func:`decode_rows` writes the rows of the history, or of the target, as features,
+which :func:`stored_rows` reads again. All of it can be interrupted at any moment and goes on where
+it was.
 """
 
 from bagshift.scale._feature_numpy import apply_preparation
@@ -18,8 +19,12 @@ from bagshift.scale.labels import LabelColumn, label_counts
 from bagshift.scale.means import BagMeans, bag_means, bag_means_sql
 from bagshift.scale.planning import Plan, Step, plan
 from bagshift.scale.preparation import Feature, Preparation, prepare
+from bagshift.scale.prepared_columns import PreparedColumns
+from bagshift.scale.preparing import PreparedTables, prepare_tables
 from bagshift.scale.rows import Rows, rows_from
+from bagshift.scale.sampling import SampledBags, draw_bags, sample_bags
 from bagshift.scale.statistics import ColumnStatistics, TableStatistics, column_statistics
+from bagshift.scale.stored_rows import StoredRows, stored_rows
 
 __all__ = [
     "BagIds",
@@ -31,10 +36,14 @@ __all__ = [
     "LabelColumn",
     "Plan",
     "Preparation",
+    "PreparedColumns",
+    "PreparedTables",
     "Progress",
     "Rows",
+    "SampledBags",
     "ShareTable",
     "Step",
+    "StoredRows",
     "TableStatistics",
     "Unmatched",
     "apply_preparation",
@@ -43,10 +52,14 @@ __all__ = [
     "column_statistics",
     "connect",
     "decode_rows",
+    "draw_bags",
     "index_bags",
     "label_counts",
     "memory_bytes",
     "plan",
     "prepare",
+    "prepare_tables",
     "rows_from",
+    "sample_bags",
+    "stored_rows",
 ]

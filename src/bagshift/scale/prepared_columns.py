@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 
 from bagshift.scale._feature_numpy import apply_preparation
 from bagshift.scale.preparation import Preparation
 
 
-class PreparedColumns(TransformerMixin, BaseEstimator):
+class PreparedColumns(BaseEstimator):
     """From columns of a table to features, as decided on files bigger than memory.
 
     Parameters

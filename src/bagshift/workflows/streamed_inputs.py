@@ -25,19 +25,23 @@ from bagshift.scale import (
     DecodedRows,
     LabelColumn,
     Preparation,
+    PreparedTables,
     Rows,
+    SampledBags,
     ShareTable,
+    StoredRows,
     bag_means,
     connect,
     decode_rows,
+    draw_bags,
     index_bags,
     label_counts,
     plan,
+    prepare_tables,
     rows_from,
+    sample_bags,
+    stored_rows,
 )
-from bagshift.scale.preparing import PreparedTables, prepare_tables
-from bagshift.scale.sampling import SampledBags, draw_bags, sample_bags
-from bagshift.scale.stored_rows import StoredRows, stored_rows
 from bagshift.workflows.findings import Finding
 from bagshift.workflows.inputs import bag_classes, class_doubts, reserved_columns
 from bagshift.workflows.labels import read_labels
