@@ -3,8 +3,10 @@
 
     python benchmarks/bag_means.py                                        # half a million rows
     python benchmarks/bag_means.py --rows 5000000 --bags 500000 --memory 1GB
+    python benchmarks/bag_means.py --target FOLDER --memory 4GB --threads 2 --only means
 
-Rows in no order are written to a Parquet file in a temporary folder and removed at the end. Each
+Rows in no order are written to a Parquet file in a temporary folder and removed at the end, or are
+those that `streamed_fit.py` has made. Each
 contender runs in a process of its own, in turn with the others; CPU seconds count all threads of
 the process from the open database to the result on disk, and the peak is that of the process with
 its libraries. `means` counts the rows of every bag, computes the means and writes them in order of
@@ -40,11 +42,17 @@ class Task:
     memory: str
     n_threads: int
     n_columns: int
+    target: Path | None = None
 
     @property
     def file(self) -> Path:
-        """File of the rows."""
-        return self.folder / "rows.parquet"
+        """File of the rows, or their folder."""
+        return self.target or self.folder / "rows.parquet"
+
+    @property
+    def pattern(self) -> str:
+        """The same as DuckDB names it."""
+        return str(self.file if self.target is None else self.file / "*.parquet")
 
 
 def set_up(task: Task, n_rows: int, n_bags: int) -> None:
@@ -55,10 +63,11 @@ def set_up(task: Task, n_rows: int, n_bags: int) -> None:
         f"CAST({j} + {j + 1} * random() AS FLOAT) AS x{j}" for j in range(task.n_columns)
     )
     with connect("2GB", task.folder, task.n_threads) as connection:
-        connection.execute(
-            f"COPY (SELECT CAST(floor(random() * {n_bags}) AS BIGINT) AS bag, {columns} "
-            f"FROM range({n_rows})) TO '{task.file}' (FORMAT parquet)"
-        )
+        if task.target is None:
+            connection.execute(
+                f"COPY (SELECT CAST(floor(random() * {n_bags}) AS BIGINT) AS bag, {columns} "
+                f"FROM range({n_rows})) TO '{task.file}' (FORMAT parquet)"
+            )
         statistics = column_statistics(
             connection, rows_from(task.file), reserved={"bag": "bag id"}
         )
@@ -67,7 +76,7 @@ def set_up(task: Task, n_rows: int, n_bags: int) -> None:
 
 def bare(task: Task, connection: Any) -> str:
     means = ", ".join(f"avg(x{j})" for j in range(task.n_columns))
-    statement = f"SELECT bag, count(*), {means} FROM '{task.file}' GROUP BY bag"
+    statement = f"SELECT bag, count(*), {means} FROM '{task.pattern}' GROUP BY bag"
     pieces = connection.sql(statement).to_arrow_reader(100_000)
     return f"{sum(piece.num_rows for piece in pieces):,} bags"
 
@@ -154,18 +163,21 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--folder", help="where the rows are written; some hundred bytes each")
     parser.add_argument("--only", nargs="+", choices=CONTENDERS[1:], default=CONTENDERS[1:])
+    parser.add_argument("--target", type=Path, help="a folder of Parquet files with such columns")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        task = Task(Path(folder), given.memory, given.threads, given.columns)
+        task = Task(Path(folder), given.memory, given.threads, given.columns, given.target)
         # What a process held once stays with it, so this one holds nothing.
         set_up_process = multiprocessing.get_context("spawn").Process(
             target=set_up, args=(task, given.rows, given.bags)
         )
         set_up_process.start()
         set_up_process.join()
-        size = task.file.stat().st_size / 1e6
+        files = [task.file] if task.target is None else [*task.target.glob("*.parquet")]
+        size = sum(file.stat().st_size for file in files) / 1e6
+        rows = f"{given.rows:,} rows x {given.columns} in {given.bags:,} bags"
         print(
-            f"{given.rows:,} rows x {given.columns} in {given.bags:,} bags, {size:,.0f} MB; "
+            f"{rows if task.target is None else task.target}, {size:,.0f} MB; "
             f"memory {given.memory}, threads: {given.threads}; medians of {given.repeats}, load "
             f"{os.getloadavg()[0]:.1f}"
         )
