@@ -323,3 +323,17 @@ def test_a_sample_stands_for_all():
     assert sample.n_units == pytest.approx(300, abs=2)
     assert sample.costs.sum() == pytest.approx(units.costs.sum())
     assert np.array_equal(sample.targets, passes.sample(0.1).targets)
+
+
+@pytest.mark.parametrize(("n_cheap", "lead"), [(0, 1), (1, 1), (20, 1), (20, 5), (200, 5)])
+def test_intercept_is_found_whatever_the_scale_of_features(n_cheap, lead):
+    """Bags at two ends, a few more at one of them, and cheap ones between: the weighted median."""
+    ends = np.repeat([6.9, -6.9], [1000 + lead, 1000])
+    targets = np.r_[ends, np.linspace(-6.9, 6.9, n_cheap + 2)[1:-1]]
+    costs = np.r_[np.ones(len(ends)), np.full(n_cheap, 0.01)]
+    X = 1e-9 * np.random.default_rng(0).normal(size=(len(targets), 1))
+    units = LinearUnits(X, targets, np.zeros(len(targets)), -costs, costs)
+    result = solve_coupled_linear(CoupledLinearProblem(None, units, 0.0), tol=1e-6)
+    best = min((costs * np.abs(targets - level)).sum() for level in np.unique(targets))
+    assert result.converged
+    assert result.objective == pytest.approx(best, rel=1e-6)

@@ -58,8 +58,9 @@ class InverseCalibrationSVM(SigmoidProbabilities, InBagPosteriors, ScalableMachi
     epsilon : float, optional
         Size of the tube; default 0.1 for "product" and "constant", 0.01 for "quotient".
     clip : {"auto", "bag"} or float, default="auto"
-        Shares are kept this far from 0 and 1 before the logit: "auto" is one over the number of
-        rows but at least 0.001, "bag" is half an individual of each bag; both at most 1/4.
+        Shares are kept this far from 0 and 1, in the logit and in the "product" tube: "auto" is
+        one over the number of rows but at least 0.001, "bag" is half an individual of each
+        bag; both at most 1/4.
     bag_weight : {"equal", "size"}, default="equal"
         Whether every bag costs the same or in proportion to its size.
     solver : {"auto", "exact", "newton", "coordinate"}, default="auto"

@@ -32,7 +32,7 @@ _LENGTHS = 2.0 ** np.arange(-10.0, 3.0)
 _FLAT, _N_PLACES, _MOST_SEARCHES, _MOST_SECANTS = 0.1, 12, 6, 40
 # Intercepts move no further in a step, in units of score.
 _FARTHEST = 10.0
-# Added to the diagonal of a curvature, relative to its largest entry.
+# Added to the diagonal of a curvature, which is one.
 _RIDGE = 1e-14
 # Decrease, relative to the objective, that rounding hides.
 _ROUNDING = 1e-16
@@ -52,7 +52,8 @@ class SmoothedPoint:
     gap : float
         Part of the duality gap that smoothing leaves.
     slack : float
-        Part of it that a gradient that is not zero leaves.
+        Part of it that a gradient that is not zero leaves: a bound where the intercepts are within
+        the smoothing (without free units, a unit of score) of where they belong, else an estimate.
     n_free : int
         Units in the rounded part of their loss.
     """
@@ -129,8 +130,9 @@ class SmoothedProblem:
         has_penalty = penalty > 0
         slack = 0.5 * float((gradient[has_penalty] ** 2 / penalty[has_penalty]).sum())
         n_free = source.n_free + target.n_free
-        # An equality that the dual variables miss by a little is met by moving free ones, which
-        # are within the rounded part of their border; without any, by a unit of score.
+        # An equality that the dual variables miss by a little is met by moving free ones, as far
+        # as they have room, which are within the rounded part of their border; without any, by a
+        # unit of score.
         slack += float(np.abs(gradient[~has_penalty]).sum()) * (self.smoothing if n_free else 1.0)
         return SmoothedPoint(
             v=v,
@@ -201,12 +203,15 @@ def minimise(
 
 def _newton_step(point: SmoothedPoint, n_intercepts: int) -> Floats:
     """Return Newton's step, of which intercepts go a limited way: they may have no curvature."""
-    curvature = point.curvature.copy()
-    diagonal = curvature.diagonal().copy()
-    diagonal += _RIDGE * diagonal.max()
-    diagonal[-n_intercepts:] += np.abs(point.gradient[-n_intercepts:]) / _FARTHEST
-    np.fill_diagonal(curvature, diagonal)
-    return np.asarray(solve(curvature, -point.gradient, assume_a="pos", check_finite=False))
+    bent = point.curvature.diagonal().copy()
+    bent[-n_intercepts:] += np.abs(point.gradient[-n_intercepts:]) / _FARTHEST
+    # In units in which every unknown has curvature one: of tiny features, what is added to the
+    # weights would stop the intercepts.
+    units = 1.0 / np.sqrt(np.where(bent > 0.0, bent, 1.0))
+    curvature = units[:, None] * point.curvature * units
+    np.fill_diagonal(curvature, units * bent * units + _RIDGE)
+    step = solve(curvature, -units * point.gradient, assume_a="pos", check_finite=False)
+    return np.asarray(units * step)
 
 
 def _is_steep(end: SmoothedPoint, step: Floats, promise: float) -> bool:

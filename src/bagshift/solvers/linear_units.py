@@ -17,10 +17,12 @@ a charge for the distance of :math:`z` from a guess :math:`\bar z`, its anchor: 
     - \frac{\mu}{2 c} (z - \bar z)^2 .
 
 With :math:`\bar r = r + \mu \bar z / c` the maximum is at
-:math:`z = \operatorname{clip}(c\,(\bar r \mp \varepsilon) / \mu, L, U)` outside the tube and at
-0 in it; :math:`-z` is the slope of :math:`\ell_\mu` in the score, and :math:`c / \mu` its
-curvature where :math:`z` is strictly between its bounds and not zero. An anchor in the middle of
-the box makes Huber's rounding of a kink that lies in the middle of the rounded part [1]_. The
+:math:`z = \operatorname{clip}(c\,(\bar r \mp \varepsilon) / \mu, L, U)` where
+:math:`\bar r > \varepsilon` or :math:`\bar r < -\varepsilon`, and at 0 between; :math:`-z` is the
+slope of :math:`\ell_\mu` in the score, and :math:`c / \mu` its curvature where :math:`z` is
+strictly between its bounds and, if :math:`\varepsilon > 0`, not zero. An anchor in the middle of
+the box makes Huber's rounding, with the kink of a hinge in the middle of the rounded part [1]_;
+the rounded parts of a tube begin at its borders and reach outwards by :math:`\mu`. The
 maximisers at a minimum of the smoothed problem, as anchors of the next one, make the method of
 multipliers [2]_, which comes to the exact minimum without :math:`\mu` going to zero.
 
