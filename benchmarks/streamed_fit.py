@@ -10,8 +10,8 @@ undisturbed, and once more, killed by SIGKILL at two moments of its way (a part 
 the first run took) and begun again each time. Shown are the seconds of each run, the highest
 memory of any (VmHWM), and how far the objectives and the weights of the two models are apart; and,
 for the machine of counts, the seconds of a pass against those of reading the same files in the
-same chunks with as many threads. What was made is kept in the folder, if one is named, for the
-next call.
+same chunks with as many threads: from disk, as where files are larger than memory, and from
+memory. What was made is kept in the folder, if one is named, for the next call.
 """
 
 import argparse
@@ -143,6 +143,16 @@ def run_method(folder: Path, method: str, memory: str, moments: tuple[float, ...
     return apart <= 1e-10 and weights <= 1e-8
 
 
+def forget(files: list[Path]) -> None:
+    """Have the system give up what it keeps of files in memory, as of files larger than that."""
+    for file in files:
+        descriptor = os.open(file, os.O_RDONLY)
+        try:
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(descriptor)
+
+
 def time_passes(folder: Path, n_threads: int) -> None:
     """Compare a pass of the machine of counts with reading its chunks."""
     from bagshift.scale.stored_rows import stored_rows
@@ -152,7 +162,7 @@ def time_passes(folder: Path, n_threads: int) -> None:
     from bagshift.solvers.count_passes import RowPasses
     from bagshift.solvers.count_rows import CountedRows
 
-    files = sorted((folder / "count-likelihood-whole.work" / "target").glob("features-*.npy"))
+    files = sorted((folder / "count-likelihood-whole.work").rglob("target*/features-*.npy"))
     X = stored_rows(files)
     shares = pq.read_table(folder / "shares.parquet")["yes_share"].to_numpy()
     sizes = np.full(len(shares), BAG_ROWS)
@@ -164,21 +174,26 @@ def time_passes(folder: Path, n_threads: int) -> None:
     def read(number: int) -> int:
         return len(np.asarray(X[number * CHUNK_ROWS : (number + 1) * CHUNK_ROWS]))
 
-    times: dict[str, list[float]] = {"reading": [], "pass": []}
     with threads(n_threads) as pool:
         passes = RowPasses(rows, pool)
-        for _ in range(REPEATS):
-            began = time.perf_counter()
-            assert sum(in_order(pool, read, n_chunks)) == len(X)
-            times["reading"].append(time.perf_counter() - began)
-            began = time.perf_counter()
-            passes.sums(machine)
-            times["pass"].append(time.perf_counter() - began)
-    reading, one_pass = median(times["reading"]), median(times["pass"])
-    print(
-        f"count machine, {n_threads} threads: a pass takes {one_pass:.1f} s, reading its chunks "
-        f"{reading:.1f} s, ratio {one_pass / reading:.1f} (bar 2; medians of {REPEATS})"
-    )
+        for place in ("disk", "memory"):
+            times: dict[str, list[float]] = {"reading": [], "pass": []}
+            for _ in range(REPEATS):
+                for name, run in (
+                    ("reading", lambda: sum(in_order(pool, read, n_chunks))),
+                    ("pass", lambda: passes.sums(machine)),
+                ):
+                    if place == "disk":
+                        forget(files)
+                    began = time.perf_counter()
+                    run()
+                    times[name].append(time.perf_counter() - began)
+            reading, one_pass = median(times["reading"]), median(times["pass"])
+            print(
+                f"count machine, {n_threads} threads, files in {place}: a pass takes "
+                f"{one_pass:.1f} s, reading its chunks {reading:.1f} s, ratio "
+                f"{one_pass / reading:.1f} (bar 2; medians of {REPEATS})"
+            )
 
 
 def main() -> int:

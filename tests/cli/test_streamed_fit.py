@@ -264,3 +264,43 @@ def test_dropped_bags_are_told(folder, tmp_path):
     assert dropped.code == 0
     assert "Dropped:" in dropped.err
     assert "30 more in no bag" in dropped.words
+
+
+def test_files_that_were_mended_are_read_anew(folder, tmp_path):
+    people = pl.concat(pl.read_parquet(folder / "people" / f"{k}.parquet") for k in "ab")
+    broken = people.with_columns(
+        precinct=pl.when(pl.int_range(pl.len()) < 9).then(None).otherwise("precinct")
+    )
+    broken.write_parquet(tmp_path / "people.parquet")
+    changed = {"target": tmp_path / "people.parquet"}
+    refused = run_command(*options(folder, tmp_path / "model.skops", **changed))
+    assert refused.code == 1
+    assert "blank" in refused.words
+    assert not (tmp_path / "model.skops.work").exists()
+    people.write_parquet(tmp_path / "people.parquet")
+    more = ("--work-folder", tmp_path / "work")
+    run_command(*options(folder, tmp_path / "model.skops", *more, **changed))
+    people[::-1].write_parquet(tmp_path / "people.parquet")
+    assert run_command(*options(folder, tmp_path / "again.skops", *more, **changed)).code == 0
+    assert len(list((tmp_path / "work").iterdir())) == 1
+    run_command(*options(folder, tmp_path / "fresh.skops", **changed))
+    same_model(tmp_path / "again.skops", tmp_path / "fresh.skops")
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_shares_that_tell_little(folder, tmp_path, share):
+    pl.DataFrame({"precinct": np.arange(N_BAGS), "yes_share": [share] * N_BAGS}).write_csv(
+        tmp_path / "results.csv"
+    )
+    told = run_command(*options(folder, tmp_path / "m.skops", shares=tmp_path / "results.csv"))
+    assert f"All {N_BAGS} bags have the share {share:g}" in told.words
+    assert told.code == 0
+
+
+def test_work_folder_that_is_none(folder, tmp_path):
+    (tmp_path / "work").write_text("a file")
+    refused = run_command(
+        *options(folder, tmp_path / "m.skops", "--work-folder", tmp_path / "work")
+    )
+    assert refused.code == 1
+    assert "cannot be used as a folder" in refused.words

@@ -230,6 +230,11 @@ def _run_streamed(
     except KeyboardInterrupt:
         say_error(f"Interrupted; the same command goes on from what is kept in {folder}.")
         raise typer.Exit(INTERRUPTED) from None
+    except Exception:
+        # Files that were refused are mended in seconds; what took longer is kept.
+        if work_folder is None and not any(folder.rglob("*.npy")):
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
     save_model(outcome.fit.saved.model, output, outcome.fit.saved.manifest)
     if work_folder is None:
         shutil.rmtree(folder, ignore_errors=True)

@@ -145,6 +145,27 @@ class BagCounts:
             size = int(self.starts[bag + 1] - self.starts[bag])
             raise ValueError(f"No count from 0 to {size} is possible in bag number {bag}.")
 
+    def between(self, first: int, end: int) -> Self:
+        """Return the bags from one number on, up to another; they are not checked again.
+
+        Parameters
+        ----------
+        first, end : int
+
+        Returns
+        -------
+        BagCounts
+        """
+        weights = slice(self.weight_starts[first], self.weight_starts[end])
+        part = object.__new__(type(self))
+        part.__dict__.update(
+            starts=self.starts[first : end + 1] - self.starts[first],
+            first_counts=self.first_counts[first:end],
+            weight_starts=self.weight_starts[first : end + 1] - weights.start,
+            log_weights=self.log_weights[weights],
+        )
+        return part
+
     @classmethod
     def exact(cls, counts: ArrayLike, sizes: ArrayLike) -> Self:
         """Exact numbers of positive rows.

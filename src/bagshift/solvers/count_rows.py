@@ -237,13 +237,7 @@ class CountedRows:
         """
         counts = self.counts
         rows = slice(counts.starts[first], counts.starts[end])
-        weights = slice(counts.weight_starts[first], counts.weight_starts[end])
-        part = BagCounts(
-            starts=counts.starts[first : end + 1] - rows.start,
-            first_counts=counts.first_counts[first:end],
-            weight_starts=counts.weight_starts[first : end + 1] - weights.start,
-            log_weights=counts.log_weights[weights],
-        )
+        part = counts.between(first, end)
         return type(self)(self.features[rows], part, self.bag_costs[first:end])
 
     def take(self, units: ArrayLike) -> Self:

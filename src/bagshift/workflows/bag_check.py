@@ -336,35 +336,59 @@ def _sizes(sheet: BagSheet) -> Iterator[Finding]:
 
 def _information(sheet: BagSheet) -> Iterator[Finding]:
     table = _with_sizes(sheet, usable_table(sheet))
-    if not table.height:
-        return
     shares = table["value"] / table["size"] if sheet.request.by_count else table["value"]
     noise = sheet.request.noise
-    # A noisy share of 0 or 1 tells no labels.
-    n_pure = 0 if noise and noise.is_additive else int(((shares == 0) | (shares == 1)).sum())
-    if table.height == 1:
+    yield from what_shares_tell(
+        shares.to_numpy(),
+        table["rows"].to_numpy(),
+        is_noisy=bool(noise and noise.is_additive),
+    )
+
+
+def what_shares_tell(
+    shares: NDArray[np.float64], n_rows: NDArray[np.int64], *, is_noisy: bool = False
+) -> Iterator[Finding]:
+    """Say what can be learned from shares such as these.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_bags,)
+    n_rows : ndarray of shape (n_bags,)
+        Rows of each bag.
+    is_noisy : bool, default=False
+        Whether something was added to the shares: a noisy one of 0 or 1 tells no labels.
+
+    Yields
+    ------
+    Finding
+    """
+    n_bags = len(shares)
+    if not n_bags:
+        return
+    n_pure = 0 if is_noisy else int(((shares == 0) | (shares == 1)).sum())
+    if n_bags == 1:
         yield Finding(
             "warning",
             "There is one bag only: its share tells how many rows are positive, and which ones "
             "must come from the history.",
         )
-    elif shares.n_unique() == 1:
+    elif np.ptp(shares) == 0:
         yield Finding(
             "warning",
-            f"All {table.height} bags have the share {shares[0]:g}: they tell how many rows are "
+            f"All {n_bags} bags have the share {shares[0]:g}: they tell how many rows are "
             "positive, and which ones must come from the history.",
         )
-    elif n_pure == table.height:
+    elif n_pure == n_bags:
         yield Finding(
             "warning", "Every bag has the share 0 or 1, so each share is a label of all its rows."
         )
     elif n_pure:
         yield Finding(
-            "note", f"{plural(n_pure, 'bag')} of {table.height} {have(n_pure)} the share 0 or 1."
+            "note", f"{plural(n_pure, 'bag')} of {n_bags} {have(n_pure)} the share 0 or 1."
         )
-    single = table.filter(pl.col("rows") == 1)["bag"]
-    if single.len():
-        yield Finding("note", f"{plural(single.len(), 'bag')} {have(single.len())} a single row.")
+    n_single = int((n_rows == 1).sum())
+    if n_single:
+        yield Finding("note", f"{plural(n_single, 'bag')} {have(n_single)} a single row.")
 
 
 def _row_counts(sheet: BagSheet) -> pl.DataFrame:

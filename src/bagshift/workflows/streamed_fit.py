@@ -278,7 +278,7 @@ class _Counter:
 def _fit(machine: Any, inputs: StreamedInputs, stream: StreamRequest) -> tuple[Any, int]:
     """Fit on everything; return the machine and the passes that there were."""
     data = _stored_data(inputs)
-    folder = stream.folder / "passes" / _mark(machine, inputs)
+    folder = inputs.folder / "passes" / _mark(machine, inputs)
     logs = {}
     for domain in ("source", "target"):
         (folder / domain).mkdir(parents=True, exist_ok=True)

@@ -7,10 +7,13 @@ command, finds the finished steps, and goes on in the middle of the unfinished o
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +45,8 @@ from bagshift.scale import (
     sample_bags,
     stored_rows,
 )
+from bagshift.scale._relation import file_marks
+from bagshift.workflows.bag_check import what_shares_tell
 from bagshift.workflows.findings import Finding
 from bagshift.workflows.inputs import bag_classes, class_doubts, reserved_columns
 from bagshift.workflows.labels import read_labels
@@ -63,7 +68,7 @@ class StreamRequest:
     memory : str
         What the process may hold, such as "4GB".
     folder : Path
-        Where results of steps are kept.
+        Where results of steps are kept: those of one set of files and columns at a time.
     n_threads : int or None
         Threads; as many as there are processors if None.
     """
@@ -93,6 +98,8 @@ class StreamedInputs:
         How often either class occurs in the history.
     n_unlabelled : int
         Rows of history without a label, which are left out.
+    folder : Path
+        Where results of these files are kept.
     X_target : StoredRows
         Means of the bags, or rows bag by bag.
     X_source : StoredRows or None
@@ -102,7 +109,7 @@ class StreamedInputs:
     sample : SampledBags
         Some whole bags with all their rows.
     findings : list of Finding
-        What is worth knowing about the classes.
+        What is worth knowing about shares and classes.
     """
 
     request: FitRequest
@@ -113,6 +120,7 @@ class StreamedInputs:
     positive: Any
     label_counts: dict[Any, int]
     n_unlabelled: int
+    folder: Path
     X_target: StoredRows
     X_source: StoredRows | None
     source_labels: NDArray[np.int8] | None
@@ -155,8 +163,8 @@ def read_streamed_inputs(
     check_streamable(request)
     target = _rows(request.bags.target)
     source = None if request.source is None else _rows(request.source)
-    folder = stream.folder
-    folder.mkdir(parents=True, exist_ok=True)
+    shares = _share_table(request)
+    folder = _own_folder(stream, request, [target] if source is None else [target, source])
     with connect(stream.memory, folder, stream.n_threads) as connection:
         labels, counts = _label_column(connection, source, request)
         negative, positive = bag_classes(labels, request)
@@ -175,12 +183,14 @@ def read_streamed_inputs(
                 connection,
                 target,
                 request.bags.bag,
-                _share_table(request),
+                shares,
                 on_unmatched=request.bags.on_unmatched,
                 n_rows=tables.n_target,
                 progress=tell,
             )
         n_source = sum(counts.values())
+        assert bags.shares is not None
+        what_they_tell = list(what_shares_tell(bags.shares, bags.n_rows))
         _check_memory(stream, target, tables, bags, rows_needed)
         X_target = _target(
             connection, target, tables.preparation, bags, folder, steps, rows_needed, on_read
@@ -193,7 +203,7 @@ def read_streamed_inputs(
                     connection,
                     source,
                     tables.preparation,
-                    folder / "source",
+                    folder / f"source-{_mark([str(negative), str(positive)])}",
                     labels=column,
                     n_rows=tables.n_source,
                     progress=tell,
@@ -214,11 +224,12 @@ def read_streamed_inputs(
         positive=positive,
         label_counts=counts,
         n_unlabelled=tables.n_source - n_source,
+        folder=folder,
         X_target=X_target,
         X_source=X_source,
         source_labels=codes,
         sample=sample,
-        findings=class_doubts(request, negative, positive),
+        findings=[*what_they_tell, *class_doubts(request, negative, positive)],
     )
 
 
@@ -249,6 +260,29 @@ def check_streamable(request: FitRequest) -> None:
 def _rows(path: Path | None) -> Rows:
     """Find the rows of a table; a path has lost one of the slashes of an address."""
     return rows_from(re.sub(r"^(\w{2,}):/(?=[^/])", r"\1://", str(path)))
+
+
+def _own_folder(stream: StreamRequest, request: FitRequest, tables: list[Rows]) -> Path:
+    """Return the folder of these files and columns; what files that changed left is removed."""
+    roles = [request.bags.bag, request.label, reserved_columns(request), list(request.only)]
+    name = f"files-{_mark([[file_marks(table) for table in tables], roles])}"
+    try:
+        stream.folder.mkdir(parents=True, exist_ok=True)
+        for other in stream.folder.glob("files-*"):
+            if other.name != name:
+                shutil.rmtree(other)
+        own = stream.folder / name
+        own.mkdir(exist_ok=True)
+    except OSError as error:
+        raise TableError(
+            f"{stream.folder} cannot be used as a folder: {error.strerror or error}."
+        ) from error
+    return own
+
+
+def _mark(facts: list[Any]) -> str:
+    """Return a short text that stands for facts."""
+    return blake2b(json.dumps(facts, default=str).encode(), digest_size=6).hexdigest()
 
 
 def _label_column(
@@ -311,7 +345,12 @@ def _target(
     if not rows_needed:
         with steps("Computing the means of bags") as tell:
             means = bag_means(
-                connection, target, bags, preparation, folder / "means", progress=tell
+                connection,
+                target,
+                bags,
+                preparation,
+                folder / f"means-{_mark(bags.mark)}",
+                progress=tell,
             )
         return stored_rows([means.file], on_read=on_read)
     with steps("Putting rows in the order of bags") as tell:
@@ -319,7 +358,7 @@ def _target(
             connection,
             target,
             preparation,
-            folder / "target",
+            folder / f"target-{_mark(bags.mark)}",
             bags=bags,
             order_by_bag=True,
             progress=tell,
