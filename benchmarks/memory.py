@@ -20,6 +20,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
+from _apart import resident_bytes
 from threadpoolctl import threadpool_limits
 
 MIB = 2**20
@@ -93,13 +94,6 @@ def build_gram(size: Size, dtype: str) -> Callable[[], str]:
         return f"{gram.shape[0]:,} x {gram.shape[1]:,} {gram.dtype}"
 
     return build
-
-
-def resident_bytes(entry: str = "VmRSS") -> int:
-    """Return the memory this process holds now, or with "VmHWM" the most it ever held."""
-    with open("/proc/self/status", encoding="ascii") as status:
-        sizes = dict(line.split(":", 1) for line in status)
-    return int(sizes[entry].split()[0]) * 1024
 
 
 def _measure_here(sender: Connection, size: Size, dtype: str, gram_only: bool) -> None:

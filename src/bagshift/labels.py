@@ -220,7 +220,7 @@ def to_label_array(labels: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
     >>> to_label_array([0, "no"])
     array([0, 'no'], dtype=object)
     """
-    kinds = {isinstance(label, str) for label in labels}
+    kinds = {issubclass(kind, str) for kind in set(map(type, labels))}
     dtype = object if len(kinds) > 1 else None
     return np.array(list(labels), dtype=dtype)
 

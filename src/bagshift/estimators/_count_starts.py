@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise, starmap
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,10 @@ from sklearn.linear_model import Ridge
 
 from bagshift.estimators._count_units import CountUnits
 from bagshift.exceptions import ReversedScoresWarning, plural, warn_caller
+from bagshift.solvers._chunks import CHUNK_ROWS
+from bagshift.solvers._row_products import stack
 from bagshift.solvers.count_likelihood import BagCounts, count_posterior
+from bagshift.solvers.count_rows import CountedRows
 from bagshift.solvers.coupled_logistic import (
     CoupledLogisticProblem,
     CoupledLogisticResult,
@@ -209,7 +213,7 @@ def inverse_calibration_start(
     precision = costs * sizes * clipped * (1.0 - clipped)
     solver = "sparse_cg" if sparse.issparse(features) else "auto"
     ridge = Ridge(alpha=1.0, solver=solver, max_iter=200)
-    ridge.fit(_averages(counts) @ features, logit(clipped), sample_weight=precision)
+    ridge.fit(_bag_means(features, counts), logit(clipped), sample_weight=precision)
     return Machines.both(np.asarray(ridge.coef_, dtype=np.float64), float(ridge.intercept_))
 
 
@@ -253,6 +257,13 @@ def within_bags_start(features: Any, counts: BagCounts, shares: Floats) -> Machi
 def _is_flat(start: Machines, problem: CoupledLogisticProblem) -> bool:
     """Tell whether all rows have one score, or nearly so."""
     return bool(np.ptp(problem.target_features @ start.target_weights) < _FLAT)
+
+
+def _bag_means(features: Any, counts: BagCounts) -> Any:
+    """Return the mean row of every bag, in double precision, of which rows get no copy."""
+    rows = CountedRows(features, counts, np.ones(counts.n_bags))
+    parts = starmap(rows.between, pairwise(rows.borders(CHUNK_ROWS).tolist()))
+    return stack([_averages(part.counts) @ part.features for part in parts])
 
 
 def _averages(counts: BagCounts) -> sparse.csr_matrix:

@@ -66,6 +66,12 @@ class CountUnits:
         pure = (counts.first_counts <= 0) | (counts.first_counts >= counts.sizes)
         return bool(np.all(one_weight & pure))
 
+    def rows_from(self, X: Any) -> Any:
+        """Return the rows of all units, unit by unit; `X` itself where it holds them so."""
+        n_rows = len(self.rows)
+        is_ordered = n_rows == X.shape[0] and np.array_equal(self.rows, np.arange(n_rows))
+        return X if is_ordered else X[self.rows]
+
     def with_labelled(self, bags: NDArray[Any]) -> Numbers:
         """Return the numbers of the units that are some of the bags or any labelled row."""
         return np.concatenate([bags, np.arange(self.n_bags, self.n_units)]).astype(np.int64)

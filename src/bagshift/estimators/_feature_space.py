@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from bagshift.estimators._training import TrainingData
@@ -22,6 +23,8 @@ _UNEVEN = 100.0
 _APART = 9.0
 # Products of larger or smaller features leave the range of numbers.
 _LARGEST, _SMALLEST = 1e100, 1e-30
+# Rows of which a copy is made at a time; one of all of them would take as much memory as they do.
+_ROWS_AT_A_TIME = 4096
 _TOO_LARGE = "Some features are so large that their squares are not finite; scale them."
 _TOO_SMALL = "All features are so small that their squares vanish; scale them."
 
@@ -73,8 +76,10 @@ def column_scale(data: TrainingData, rule: bool | str) -> ColumnScale | None:
     weight = data.row_weight / data.row_weight.sum()
     halves = np.split(weight, [data.n_source]) if len(parts) == 2 else [weight]
     with np.errstate(over="ignore", invalid="ignore"):
-        center = sum(w @ X.astype(np.float64) for w, X in zip(halves, parts, strict=True))
-        variance = sum(w @ (X - center) ** 2 for w, X in zip(halves, parts, strict=True))
+        center = sum(
+            w @ rows.astype(np.float64, copy=False) for w, rows in _weighted(halves, parts)
+        )
+        variance = sum(w @ (rows - center) ** 2 for w, rows in _weighted(halves, parts))
     if not np.all(np.isfinite(variance)):
         raise ValueError(_TOO_LARGE)
     spread = np.sqrt(variance)
@@ -83,6 +88,14 @@ def column_scale(data: TrainingData, rule: bool | str) -> ColumnScale | None:
     if rule == "auto" and not is_apart and not _is_uneven(spread[varies]):
         return None
     return ColumnScale(np.asarray(center), np.where(varies, spread, 1.0))
+
+
+def _weighted(weights: list[Floats], parts: list[Any]) -> Iterator[tuple[Floats, Any]]:
+    """Go over the rows of all parts and their weights, some at a time."""
+    for w, X in zip(weights, parts, strict=True):
+        for start in range(0, len(w), _ROWS_AT_A_TIME):
+            some = slice(start, start + _ROWS_AT_A_TIME)
+            yield w[some], X[some]
 
 
 def _is_uneven(spread: Floats) -> bool:
@@ -114,11 +127,11 @@ class FeatureSpace:
     kernel: Kernel
     feature_map: LowRankMap | FourierMap | None
 
-    def transform(self, X: Any) -> Any:
-        """Return the features of (standardised) rows, dense or CSR, in double precision."""
+    def transform(self, X: Any, dtype: DTypeLike = np.float64) -> Any:
+        """Return the features of (standardised) rows, dense or CSR, as numbers of a type."""
         if self.feature_map is not None:
-            return self.feature_map.transform(X)
-        return X.astype(np.float64, copy=False)
+            return self.feature_map.transform(X, dtype)
+        return X.astype(dtype, copy=False)
 
 
 def feature_space(

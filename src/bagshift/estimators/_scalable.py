@@ -205,7 +205,7 @@ def explicit_problem(
     )
     source = None
     if data.n_source:
-        mapped = data.X_source if space.feature_map is None else space.transform(data.X_source)
+        mapped = space.transform(data.X_source, data.X_source.dtype)
         source = _units(mapped, [losses.source])
     return CoupledLinearProblem(source, _units(means, losses.target), losses.coupling)
 

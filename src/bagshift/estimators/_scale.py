@@ -11,9 +11,13 @@ from scipy import sparse
 
 from bagshift.exceptions import SourceScaleWarning, warn_caller
 
+Floats = NDArray[np.float64]
+
 # Real domains differ by shifts of a few standard deviations; a forgotten scaler by factors.
 _LARGEST_RATIO = 10.0
 _LARGEST_SHIFT = 5.0
+# Rows of which a copy is made at a time; one of all of them would take as much memory as they do.
+_ROWS_AT_A_TIME = 4096
 
 
 def warn_if_scales_differ(X_source: Any, X_target: Any) -> None:
@@ -53,20 +57,47 @@ def _scales_differ(X_source: Any, X_target: Any) -> bool:
         source, target = _typical_entry(X_source), _typical_entry(X_target)
         return source > 0 and target > 0 and _ratio(source, target) > _LARGEST_RATIO
     with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused later
-        spread_source, spread_target = X_source.std(axis=0), X_target.std(axis=0)
+        center_source, spread_source = centres_and_spreads(X_source)
+        center_target, spread_target = centres_and_spreads(X_target)
     if not np.all(np.isfinite(spread_source) & np.isfinite(spread_target)):
         return False
     varies = (spread_source > 0) & (spread_target > 0)
     if not np.any(varies):
         return False
     spread_source, spread_target = spread_source[varies], spread_target[varies]
-    shift = np.abs(X_source.mean(axis=0) - X_target.mean(axis=0))[varies]
+    shift = np.abs(center_source - center_target)[varies]
     shift = shift / (spread_source + spread_target)
     ratio = np.maximum(spread_source / spread_target, spread_target / spread_source)
     return _median_exceeds(ratio, _LARGEST_RATIO) or _median_exceeds(shift, _LARGEST_SHIFT)
 
 
-def _median_exceeds(values: NDArray[np.float64], limit: float) -> bool:
+def centres_and_spreads(X: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of every column, in one pass over the rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+
+    Returns
+    -------
+    centres, spreads : ndarray of shape (n_features,)
+    """
+    n_rows = len(X)
+    if n_rows <= _ROWS_AT_A_TIME:
+        return X.mean(axis=0), X.std(axis=0)
+    # Squares are of differences from a mean of some rows: those of columns far from zero would
+    # lose the spread to rounding.
+    nearly = X[:_ROWS_AT_A_TIME].mean(axis=0, dtype=np.float64)
+    total, squares = np.zeros_like(nearly), np.zeros_like(nearly)
+    for start in range(0, n_rows, _ROWS_AT_A_TIME):
+        rows = X[start : start + _ROWS_AT_A_TIME] - nearly
+        total += rows.sum(axis=0)
+        squares += (rows * rows).sum(axis=0)
+    moved = total / n_rows
+    return nearly + moved, np.sqrt(np.maximum(squares / n_rows - moved**2, 0.0))
+
+
+def _median_exceeds(values: Floats, limit: float) -> bool:
     return bool(values.max() > limit and np.median(values) > limit)  # mostly none does
 
 

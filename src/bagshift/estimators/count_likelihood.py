@@ -283,8 +283,10 @@ class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
         super()._check_learnable(data)
 
     def _solve(self, data: TrainingData, units: CountUnits, space: FeatureSpace) -> End:
-        source = None if data.n_source == 0 else space.transform(data.X_source)
-        target = space.transform(data.X_target[units.rows])
+        source = None
+        if data.n_source:
+            source = space.transform(data.X_source, data.X_source.dtype)
+        target = space.transform(units.rows_from(data.X_target), data.X_target.dtype)
         problem = self._problem(data, units, source, target)
         # With all labels known the minimum is one, and two more of Newton's steps make it exact.
         tol = min(self.tol, 1e-10) if units.is_labelled else self.tol

@@ -36,7 +36,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import check_random_state
 
 from bagshift.kernels._functions import Kernel, Rows
@@ -65,12 +65,14 @@ class FourierMap:
         """Number of features, two for each frequency."""
         return 2 * int(self.frequencies.shape[1])
 
-    def transform(self, X: Rows) -> Floats:
+    def transform(self, X: Rows, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         """Return the features of rows.
 
         Parameters
         ----------
         X : {ndarray, CSR} of shape (n_rows, n_features)
+        dtype : dtype, default=float64
+            Of the features, which are computed in double precision; float32 takes half the memory.
 
         Returns
         -------
@@ -86,11 +88,11 @@ class FourierMap:
         """
         n_rows, n_frequencies = int(X.shape[0]), int(self.frequencies.shape[1])
         require_memory(
-            n_rows * self.rank * 8,
+            n_rows * self.rank * np.dtype(dtype).itemsize,
             f"A Fourier map of {n_rows:,} rows with {self.rank:,} features",
             _WAY_OUT,
         )
-        features = np.empty((n_rows, self.rank))
+        features = np.empty((n_rows, self.rank), dtype=dtype)
         for part in tiles(n_rows, TILE_ROWS):
             with np.errstate(over="ignore", invalid="ignore"):
                 angles = in_double(X[part]) @ self.frequencies
@@ -98,9 +100,8 @@ class FourierMap:
                 raise ValueError(
                     "The features are too large for Fourier features of this kernel: scale them."
                 )
-            np.cos(angles, out=features[part, :n_frequencies])
-            np.sin(angles, out=features[part, n_frequencies:])
-            features[part] /= np.sqrt(n_frequencies)
+            both = np.hstack([np.cos(angles), np.sin(angles)])
+            features[part] = both / np.sqrt(n_frequencies)
         return features
 
 

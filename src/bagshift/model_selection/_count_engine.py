@@ -219,7 +219,7 @@ def _make_block(
         random_state=machine.random_state,
     )
     source = None if data.n_source == 0 else space.transform(data.X_source)
-    return _Block(machines, data, units, source, space.transform(data.X_target[units.rows]))
+    return _Block(machines, data, units, source, space.transform(units.rows_from(data.X_target)))
 
 
 def _run_fold(block: _Block, fold: BagFold, task: Task) -> _FoldResult:

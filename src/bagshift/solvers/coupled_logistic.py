@@ -88,7 +88,7 @@ class CoupledLogisticProblem:
     Parameters
     ----------
     source_features : matrix of shape (n_source, n_features) or None
-        Labelled rows, dense or CSR, float64; many dense rows may be float32 or mapped from a file.
+        Labelled rows, dense or CSR, float64 or float32; many dense ones may be mapped from a file.
     source_signs : ndarray of shape (n_source,)
         Their labels, -1 or +1.
     source_costs : ndarray of shape (n_source,)
@@ -221,6 +221,7 @@ def solve_coupled_logistic(
     """
     if _has_many_rows(problem):
         return _solve_many(problem, start, tol, max_iter, executor)
+    problem = _in_double(problem)
     row_length = typical_row_length(
         [X for X in (problem.source_features, problem.target_features) if X is not None]
     )
@@ -335,6 +336,16 @@ def _result(end: End, coordinates: Coordinates, n_passes: int = 0) -> CoupledLog
 def _coordinates(problem: CoupledLogisticProblem, row_length: float = 1.0) -> Coordinates:
     coupling = problem.coupling if problem.n_source else None
     return coordinates_of(problem.n_features, coupling, row_length=row_length)
+
+
+def _in_double(problem: CoupledLogisticProblem) -> CoupledLogisticProblem:
+    """Return the problem with features of double precision, which every product would make."""
+    source, target = problem.source_features, problem.target_features
+    return replace(
+        problem,
+        source_features=None if source is None else source.astype(np.float64, copy=False),
+        target_features=target.astype(np.float64, copy=False),
+    )
 
 
 def _in_units(problem: CoupledLogisticProblem, row_length: float) -> CoupledLogisticProblem:
