@@ -60,7 +60,8 @@ def time_interleaved(
     return Timing(float(np.median(ours_times)), float(np.median(theirs_times)), len(ours_times))
 
 
-def print_machine(repeats: int, seconds: float, *packages: str) -> None:
+def print_environment(*packages: str) -> None:
+    """Print what runs where, and with how many threads."""
     libraries = ", ".join(
         f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpool_info()
     )
@@ -71,6 +72,11 @@ def print_machine(repeats: int, seconds: float, *packages: str) -> None:
         f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}"
     )
     print(f"Threads: {libraries}; bagshift 1")
+
+
+def print_machine(repeats: int, seconds: float, *packages: str) -> None:
+    """Print the same, and how contenders are timed."""
+    print_environment(*packages)
     print(
         f"Thread CPU time, interleaved, medians of {repeats} rounds, or of as many as fit into "
         f"{seconds:g} s"

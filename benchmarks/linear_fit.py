@@ -35,8 +35,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from _apart import GIBIBYTE, peak_gibibytes, print_exponent, run_apart
-from _timing import print_machine, print_verdict, time_interleaved
+from _apart import GIBIBYTE, forget_peak, peak_gibibytes, print_exponent, run_apart
+from _timing import print_environment, print_machine, print_verdict, time_interleaved
 from numpy.typing import NDArray
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -176,7 +176,7 @@ def differences(problem: CoupledLinearProblem) -> Floats:
 
 def measure_growth(machine: str, rows: list[int]) -> bool:
     """Print CPU time and memory by number of rows, and the exponent."""
-    print(f"{machine}, {N_FEATURES} columns of float32")
+    print(f"{type(MACHINES[machine](1)).__name__}, {N_FEATURES} columns of float32")
     print(f"{'rows each':>10}{'fit CPU s':>11}{'steps':>7}{'rest':>9}{'fresh':>8}", end="")
     print(f"{'peak GiB':>10}{'rows GiB':>10}")
     seconds = []
@@ -209,9 +209,10 @@ def fit_once(name: str, n: int) -> None:
     """Fit in this process and print what happened, as JSON."""
     X_source, y_source, X, y = make_rows(n, N_FEATURES, 0)
     bags, source = in_bags(y), (X_source, y_source.astype(int))
+    forget_peak()  # that of making the data
     before = time.process_time()
     machine = MACHINES[name](n).fit(X, bags, source=source)
-    seconds = time.process_time() - before
+    seconds, peak = time.process_time() - before, peak_gibibytes()
     _, _, X_fresh, y_fresh = make_rows(10_000, N_FEATURES, 1)
     if name == "count":
         rest = machine.gradient_norm_ / np.linalg.norm(machine.coef_)
@@ -224,7 +225,7 @@ def fit_once(name: str, n: int) -> None:
                 "n_iter": machine.n_iter_,
                 "rest": rest,
                 "fresh": machine.score(X_fresh, y_fresh.astype(int)),
-                "peak": peak_gibibytes(),
+                "peak": peak,
                 "data": (X.nbytes + X_source.nbytes) / GIBIBYTE,
             }
         )
@@ -285,12 +286,14 @@ def epochs_of_svc(X: Any, is_positive: NDArray[np.bool_], cost: float) -> int:
 
 def run(part: str, options: argparse.Namespace) -> bool:
     """Run a part and tell whether its bars are met."""
-    print_machine(options.repeats, 600.0)
+    if part == "svc":
+        print_machine(options.repeats, 600.0)
+    else:
+        print_environment()
     if part == "exactness":
         return compare_exactly()
     if part == "growth":
-        rows = options.rows or [10**5, 10**6, 10**7]
-        return measure_growth(options.machine, rows)
+        return measure_growth(options.machine, options.rows or [10**5, 10**6, 10**7])
     met = [compare_with_svc(n, options.repeats) for n in options.rows or [10**6]]
     return all(met)
 

@@ -16,8 +16,8 @@ Floats = NDArray[np.float64]
 # Real domains differ by shifts of a few standard deviations; a forgotten scaler by factors.
 _LARGEST_RATIO = 10.0
 _LARGEST_SHIFT = 5.0
-# Rows of which a copy is made at a time; one of all of them would take as much memory as they do.
-_ROWS_AT_A_TIME = 4096
+# Rows or entries of which a copy is made at a time; one of all takes as much memory as they do.
+_ROWS_AT_A_TIME, _ENTRIES_AT_A_TIME = 4096, 1 << 17
 
 
 def warn_if_scales_differ(X_source: Any, X_target: Any) -> None:
@@ -107,8 +107,10 @@ def _is_frame(X: Any) -> bool:
 
 def _typical_entry(X: Any) -> float:
     """Return the mean absolute value of the entries that are not zero."""
-    values = np.abs(X.data if sparse.issparse(X) else X[X != 0])
-    return float(values.mean()) if values.size else 0.0
+    values = X.data if sparse.issparse(X) else X[X != 0]
+    starts = range(0, values.size, _ENTRIES_AT_A_TIME)
+    total = sum(float(np.abs(values[i : i + _ENTRIES_AT_A_TIME]).sum()) for i in starts)
+    return total / values.size if values.size else 0.0
 
 
 def _ratio(first: float, second: float) -> float:

@@ -75,7 +75,7 @@ def unit_pieces(
 ) -> list[Piece]:
     """Sort rows by unit and cut them; a unit may lie in several pieces."""
     sizes = _unit_sizes(unit_of_row, n_units)
-    order = np.argsort(unit_of_row, kind="stable")[len(unit_of_row) - int(sizes.sum()) :]
+    order = _by_unit(unit_of_row, sizes)
     pieces = []
     for tile in tiles(len(order), tile_rows):
         rows = order[tile]
@@ -134,16 +134,26 @@ def unit_means(
     """
     if n_units == len(unit_of_row) and np.array_equal(unit_of_row, np.arange(n_units)):
         return X if transform is None else transform(X)
+    if transform is None and sparse.issparse(X):
+        return _sparse_means(X, unit_of_row, n_units)
     mapped = in_double if transform is None else transform
     pieces = unit_pieces(X, unit_of_row, n_units, 0, tile_rows, np.float64)
     parts = (piece.mean @ mapped(piece.rows()) for piece in pieces)
-    if transform is not None or not sparse.issparse(X):
-        means = _added(parts, pieces, n_units)
-        return means if transform is not None else means.astype(kernel_dtype(X), copy=False)
-    units = np.concatenate([np.arange(p.units.start, p.units.stop) for p in pieces])
-    ones = np.ones(len(units))
-    join = sparse.csr_array((ones, (units, np.arange(len(units)))), shape=(n_units, len(units)))
-    return (join @ sparse.vstack(list(parts), format="csr")).astype(kernel_dtype(X), copy=False)
+    means = _added(parts, pieces, n_units)
+    return means if transform is not None else means.astype(kernel_dtype(X), copy=False)
+
+
+def _sparse_means(X: Any, unit_of_row: NDArray[Any], n_units: int) -> Any:
+    """Average sparse rows by one product, which needs no more memory than the means."""
+    sizes = _unit_sizes(unit_of_row, n_units)
+    order = _by_unit(unit_of_row, sizes)
+    weights, borders = 1.0 / sizes[unit_of_row[order]], np.append(0, np.cumsum(sizes))
+    # Indices of 64 bits would make those of the rows and of the means such too.
+    width = np.int32 if X.shape[0] <= np.iinfo(np.int32).max else np.int64
+    mean = sparse.csr_array(
+        (weights, order.astype(width), borders.astype(width)), shape=(n_units, X.shape[0])
+    )
+    return (mean @ X).astype(kernel_dtype(X), copy=False)
 
 
 def _added(parts: Iterator[NDArray[Any]], pieces: list[Piece], n_units: int) -> NDArray[Any]:
@@ -161,6 +171,11 @@ def _as_slice(rows: NDArray[np.intp]) -> Positions:
     if (np.diff(rows) == 1).all():
         return slice(int(rows[0]), int(rows[-1]) + 1)
     return rows
+
+
+def _by_unit(unit_of_row: NDArray[Any], sizes: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return the numbers of the rows in units, unit by unit."""
+    return np.argsort(unit_of_row, kind="stable")[len(unit_of_row) - int(sizes.sum()) :]
 
 
 def _unit_sizes(unit_of_row: NDArray[Any], n_units: int) -> NDArray[np.int64]:
