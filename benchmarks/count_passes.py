@@ -19,13 +19,12 @@ objective. The exit status is 1 when a bar is missed.
 
 import argparse
 import json
-import resource
-import subprocess
 import sys
 import time
 from unittest.mock import patch
 
 import numpy as np
+from _apart import forget_peak, peak_gibibytes, run_apart
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
@@ -65,7 +64,8 @@ def make_problem(n_rows: int, n_features: int, size: int) -> CoupledLogisticProb
 
 def run(way: str, problem: CoupledLogisticProblem) -> dict[str, float]:
     """Solve in one way; measure CPU seconds and by how much the peak of memory grew."""
-    before, start = peak_gigabytes(), time.process_time()
+    forget_peak()
+    before, start = peak_gibibytes(), time.process_time()
     if way == "floor":
         found = {"objective": np.nan, "n_iter": 0, "n_passes": N_FLOOR}
         go_over(problem)
@@ -77,7 +77,7 @@ def run(way: str, problem: CoupledLogisticProblem) -> dict[str, float]:
             result = solve_coupled_logistic(problem)
         found = {name: getattr(result, name) for name in ("objective", "n_iter", "n_passes")}
     seconds = time.process_time() - start
-    return {"seconds": seconds, "memory": peak_gigabytes() - before, **found}
+    return {"seconds": seconds, "memory": peak_gibibytes() - before, **found}
 
 
 def go_over(problem: CoupledLogisticProblem) -> None:
@@ -87,17 +87,6 @@ def go_over(problem: CoupledLogisticProblem) -> None:
     for _ in range(N_FLOOR):
         RowPasses(source).sums(machine)
         RowPasses(target).sums(machine)
-
-
-def peak_gigabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-
-
-def run_apart(way: str, n_rows: int, n_features: int, size: int) -> dict[str, float]:
-    """Run in a process of its own, whose peak of memory is not that of another way."""
-    numbers = [str(number) for number in (n_rows, n_features, size)]
-    command = [sys.executable, __file__, "--worker", way, *numbers]
-    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
 
 
 def work(way: str, n_rows: int, n_features: int, size: int) -> None:
@@ -117,11 +106,11 @@ def main() -> int:
         way, *numbers = options.worker
         work(way, *map(int, numbers))
         return 0
-    print(f"{'rows':>9}  {'way':10}{'steps':>6}{'passes':>7}{'CPU s':>9}{'GB':>7}  objective")
+    print(f"{'rows':>9}  {'way':10}{'steps':>6}{'passes':>7}{'CPU s':>9}{'GiB':>7}  objective")
     found: dict[tuple[str, int], dict[str, float]] = {}
     for n_rows in options.rows:
         for way in options.ways:
-            one = run_apart(way, n_rows, options.features, options.size)
+            one = run_apart(__file__, "--worker", way, n_rows, options.features, options.size)
             found[way, n_rows] = one
             print(
                 f"{n_rows:9d}  {way:10}{one['n_iter']:6.0f}{one['n_passes']:7.0f}"

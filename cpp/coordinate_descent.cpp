@@ -77,7 +77,7 @@ bool CoordinateDescent::start(const double* source_dual, const double* target_du
     if (!domains_[p]) continue;
     if (!domains_[p]->measure(mean_, mean_square_)) return false;
     domains_[p]->set_dual(p == 0 ? source_dual : target_dual);
-    domains_[p]->add_up(&DescentUnit::dual, sums_[p].data());
+    domains_[p]->add_up({{&DescentUnit::dual, sums_[p].data()}});
   }
   set_metric();
   for (int p : {0, 1}) {
@@ -198,7 +198,7 @@ bool CoordinateDescent::look(double tol) {
     last_rebuild_ = last_look_;
     for (int p : {0, 1}) {
       std::fill(sums_[p].begin(), sums_[p].end(), 0.0);
-      if (domains_[p]) domains_[p]->add_up(&DescentUnit::dual, sums_[p].data());
+      if (domains_[p]) domains_[p]->add_up({{&DescentUnit::dual, sums_[p].data()}});
     }
   }
   set_machines(machines_);

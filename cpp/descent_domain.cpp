@@ -110,13 +110,47 @@ double centred_length(const DenseRows<Real>& rows, std::ptrdiff_t n, std::ptrdif
   return total;
 }
 
-// Zeros in `scratch` are left as they were found. By way of it, a column may come twice.
+template <class Real, class Index>
+BAGSHIFT_INLINE double square(const SparseRows<Real, Index>& rows, std::ptrdiff_t i) {
+  const auto end = static_cast<std::ptrdiff_t>(rows.starts[i + 1]);
+  auto k = static_cast<std::ptrdiff_t>(rows.starts[i]);
+  double t[4] = {0.0, 0.0, 0.0, 0.0};
+  for (; k + 4 <= end; k += 4) {
+    for (int lane = 0; lane < 4; ++lane) {
+      const double value = rows.values[k + lane];
+      t[lane] += value * value;
+    }
+  }
+  for (; k < end; ++k) t[0] += static_cast<double>(rows.values[k]) * rows.values[k];
+  return (t[0] + t[1]) + (t[2] + t[3]);
+}
+
+// Whether no column comes twice. `marks` tell the last row, plus one, that had a column.
+template <class Real, class Index>
+bool has_distinct_columns(const SparseRows<Real, Index>& rows, std::ptrdiff_t i, double* marks) {
+  const double mark = static_cast<double>(i + 1);
+  bool is_distinct = true;
+  for (auto k = rows.starts[i]; k < rows.starts[i + 1]; ++k) {
+    is_distinct &= marks[rows.columns[k]] != mark;
+    marks[rows.columns[k]] = mark;
+  }
+  return is_distinct;
+}
+
+// A column that comes twice has the sum of its entries, which `scratch` is for. It is of zeros at
+// the first row.
 template <class Real, class Index>
 double centred_length(const SparseRows<Real, Index>& rows, std::ptrdiff_t n, std::ptrdiff_t i,
                       const double*, double mean_square, double along, double* scratch) {
-  add(rows, n, i, 1.0, scratch);
-  const double length = inner(rows, n, i, scratch);
-  for (auto k = rows.starts[i]; k < rows.starts[i + 1]; ++k) scratch[rows.columns[k]] = 0.0;
+  double length;
+  if (has_distinct_columns(rows, i, scratch)) {
+    length = square(rows, i);
+  } else {
+    for (auto k = rows.starts[i]; k < rows.starts[i + 1]; ++k) scratch[rows.columns[k]] = 0.0;
+    add(rows, n, i, 1.0, scratch);
+    length = inner(rows, n, i, scratch);
+    for (auto k = rows.starts[i]; k < rows.starts[i + 1]; ++k) scratch[rows.columns[k]] = 0.0;
+  }
   return length - 2.0 * along - mean_square;
 }
 
@@ -188,16 +222,22 @@ class DomainOfRows final : public DescentDomain {
     largest_ = largest;
   }
 
+  double product(std::ptrdiff_t i, const double* weights) const override {
+    return inner(rows_, n_features_, i, weights);
+  }
+
   void write_products(const double* weights, double* products) const override {
     for (std::ptrdiff_t i = 0; i < n_units(); ++i) {
       products[i] = inner(rows_, n_features_, i, weights);
     }
   }
 
-  void add_up(double DescentUnit::*factor, double* sum) const override {
+  void add_up(std::initializer_list<DescentSum> sums) const override {
     for (std::ptrdiff_t i = 0; i < n_units(); ++i) {
-      const double value = units_[i].*factor;
-      if (value != 0.0) add(rows_, n_features_, i, value, sum);
+      for (const DescentSum& sum : sums) {
+        const double factor = units_[i].*sum.factor;
+        if (factor != 0.0) add(rows_, n_features_, i, factor, sum.total);
+      }
     }
   }
 
@@ -254,10 +294,12 @@ DescentDomain::DescentDomain(const DescentUnits& units, std::ptrdiff_t n_feature
 
 void DescentDomain::find_corners() {
   for (Corner* corner : {&lower_, &upper_}) {
-    const auto bound = corner == &lower_ ? &DescentUnit::lower : &DescentUnit::upper;
     *corner = Corner{};
     corner->sum.assign(static_cast<std::size_t>(n_features_), 0.0);
-    add_up(bound, corner->sum.data());
+  }
+  add_up({{&DescentUnit::lower, lower_.sum.data()}, {&DescentUnit::upper, upper_.sum.data()}});
+  for (Corner* corner : {&lower_, &upper_}) {
+    const auto bound = corner == &lower_ ? &DescentUnit::lower : &DescentUnit::upper;
     for (const DescentUnit& unit : units_) {
       corner->dual_sum += unit.*bound;
       corner->reached += unit.target * (unit.*bound) - unit.half_width * std::abs(unit.*bound);
@@ -267,11 +309,10 @@ void DescentDomain::find_corners() {
 
 bool DescentDomain::measure(const std::vector<double>& mean, double mean_square) {
   std::vector<double> scratch(mean.size(), 0.0);
-  find_products(mean.data());
   double total = 0.0;
   for (std::ptrdiff_t i = 0; i < n_units(); ++i) {
     DescentUnit& unit = units_[i];
-    unit.along = products_[i] - mean_square;
+    unit.along = product(i, mean.data()) - mean_square;
     const double length =
         centred_length(i, mean.data(), mean_square, unit.along, scratch.data());
     // No shorter than its part along the mean, which rounding could make it.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <vector>
 
@@ -46,6 +47,12 @@ struct alignas(64) DescentUnit {
   double along;      // a
   double length;     // |x - m|^2
   double curvature;  // of the dual in z
+};
+
+// A sum over units of a member times x, and where it goes.
+struct DescentSum {
+  double DescentUnit::*factor;
+  double* total;
 };
 
 // A bilinear form in (a, 1) of a unit and (a', 1) of another one.
@@ -96,8 +103,8 @@ class DescentDomain {
   // Write w.x of every unit.
   virtual void write_products(const double* weights, double* products) const = 0;
 
-  // Add the sum of a member of the units, such as z, times x.
-  virtual void add_up(double DescentUnit::*factor, double* sum) const = 0;
+  // Add the sums of members of the units, such as z, times x, in one walk over the rows.
+  virtual void add_up(std::initializer_list<DescentSum> sums) const = 0;
 
   std::ptrdiff_t n_units() const { return static_cast<std::ptrdiff_t>(units_.size()); }
   std::ptrdiff_t n_features() const { return n_features_; }
@@ -132,6 +139,7 @@ class DescentDomain {
  protected:
   // Set the products to w.x.
   void find_products(const double* weights);
+  virtual double product(std::ptrdiff_t i, const double* weights) const = 0;
   virtual double centred_length(std::ptrdiff_t i, const double* mean, double mean_square,
                                 double along, double* scratch) const = 0;
   // How far a unit is on the side of its dual variable; negative or minus infinity: not at all.
