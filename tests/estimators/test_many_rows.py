@@ -13,7 +13,7 @@ from bagshift.estimators._count_starts import _averages, _bag_means
 from bagshift.estimators._feature_space import column_scale
 from bagshift.estimators._scale import centres_and_spreads, warn_if_scales_differ
 from bagshift.estimators._training import read_training
-from bagshift.kernels import Kernel, fourier_map, low_rank_map
+from bagshift.kernels import Kernel, fourier_map, low_rank_map, unit_means
 from bagshift.solvers import solve_coupled_linear
 from bagshift.solvers.count_likelihood import BagCounts
 from problems import two_domains
@@ -73,6 +73,17 @@ def test_means_of_bags_in_more_than_one_chunk(make):
     means = _bag_means(make(X), counts)
     together = _averages(counts) @ X.astype(np.float64)
     np.testing.assert_allclose(means.toarray() if sparse.issparse(means) else means, together)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_means_of_sparse_rows_are_those_of_dense_ones(dtype):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((5_000, 40), density=0.1, rng=rng, format="csr", dtype=dtype)
+    units = rng.permutation(np.arange(5_000) % 700) - 1  # some rows are in none
+    means = unit_means(X, units, 699)
+    assert (means.format, means.dtype, means.indices.dtype) == ("csr", dtype, np.int32)
+    dense = unit_means(X.toarray(), units, 699)
+    np.testing.assert_allclose(means.toarray(), dense, rtol=1e-6, atol=1e-12)
 
 
 def test_the_count_machine_takes_rows_as_they_are(monkeypatch):
