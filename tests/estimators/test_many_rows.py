@@ -77,9 +77,8 @@ def test_means_of_bags_in_more_than_one_chunk(make):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_means_of_sparse_rows_are_those_of_dense_ones(dtype):
-    rng = np.random.default_rng(0)
-    X = sparse.random_array((5_000, 40), density=0.1, rng=rng, format="csr", dtype=dtype)
-    units = rng.permutation(np.arange(5_000) % 700) - 1  # some rows are in none
+    X = sparse.random(5_000, 40, density=0.1, random_state=0, format="csr", dtype=dtype)
+    units = np.random.default_rng(0).permutation(np.arange(5_000) % 700) - 1  # some rows are in none
     means = unit_means(X, units, 699)
     assert (means.format, means.dtype, means.indices.dtype) == ("csr", dtype, np.int32)
     dense = unit_means(X.toarray(), units, 699)
