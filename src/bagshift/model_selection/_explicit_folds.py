@@ -10,6 +10,7 @@ a start could be taken for the solution.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -41,6 +42,8 @@ from bagshift.solvers import (
 from bagshift.solvers._chunks import CHUNK_ROWS
 
 Floats = NDArray[np.float64]
+
+_LOG = logging.getLogger("bagshift")
 
 # Components of a map in a search, where the machine leaves them to us: the work of a setting
 # grows with their square, and settings are compared at the same number.
@@ -78,9 +81,13 @@ class _Solved:
     converged: NDArray[np.bool_]
 
 
-def n_components_of(machine: Any) -> int | None:
-    """Return how many components a map has in a search over settings of a machine."""
-    return SEARCH_COMPONENTS if machine.n_components == "auto" else machine.n_components
+def n_components_of(machine: Any, data: TrainingData) -> int | None:
+    """Return how many components a map has in a search over settings of a machine, if any."""
+    if machine.kernel == "linear":
+        return None
+    n_rows = data.n_source + len(data.bags)
+    wanted = SEARCH_COMPONENTS if machine.n_components == "auto" else machine.n_components
+    return n_rows if wanted is None else min(int(wanted), n_rows)
 
 
 def require_memory(machine: Any, data: TrainingData, n_running: int) -> None:
@@ -98,11 +105,10 @@ def require_memory(machine: Any, data: TrainingData, n_running: int) -> None:
     ------
     KernelMemoryError
     """
-    if machine.kernel == "linear":
+    rank = n_components_of(machine, data)
+    if rank is None:
         return  # the rows themselves
-    n_rows = data.n_source + data.n_target_units
-    rank = min(n_components_of(machine) or n_rows, n_rows)
-    n_rows += n_running * data.n_target_units
+    n_rows = data.n_source + (1 + n_running) * data.n_target_units
     require_bytes(
         n_rows * rank * 8,
         f"A map of {data.n_source:,} source rows and {data.n_target_units:,} bags to {rank:,} "
@@ -155,10 +161,20 @@ def _make_block(machines: list[ScalableMachine], given: TrainingData) -> Explici
     machine: Any = machines[0]
     data = machine._select(given)
     kernel = machine._kernel(data)
+    solver = choose_solver(machine.solver, kernel, data)
+    n_components = n_components_of(machine, data)
+    _LOG.info(
+        "Search of %d settings on %d source rows and %d bags or labelled rows, by %s (solver=%r).",
+        len(machines),
+        data.n_source,
+        data.n_target_units,
+        "their columns" if n_components is None else f"{n_components:,} components",
+        solver,
+    )
     space = feature_space(
         kernel,
         data,
-        n_components=n_components_of(machine),
+        n_components=n_components,
         feature_map=machine.feature_map,
         random_state=machine.random_state,
     )
@@ -173,7 +189,7 @@ def _make_block(machines: list[ScalableMachine], given: TrainingData) -> Explici
         data=data,
         kernel=kernel,
         chains=chains_of(list(machines)),
-        solver=choose_solver(machine.solver, kernel, data),
+        solver=solver,
         space=space,
         source=_row_by_row(source),
         target=_row_by_row(means),

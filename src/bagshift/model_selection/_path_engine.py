@@ -7,7 +7,8 @@ kernel matrix of all units, or on explicit features where they are many.
 
 from __future__ import annotations
 
-import logging
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 from bagshift.bags import Bags
@@ -20,9 +21,7 @@ from bagshift.model_selection._folds import BagFold, default_bag_cv
 from bagshift.model_selection._grouping import counter, group, parameters
 from bagshift.model_selection._search_engine import FoldScores, Grid, Progress
 from bagshift.model_selection._share_errors import ErrorTable
-from bagshift.model_selection.grids import named_grid
-
-_LOG = logging.getLogger("bagshift")
+from bagshift.model_selection.grids import named_grid, numbers_of_terms
 
 # What settings must share to be trained on the same kernel matrix or features.
 _GROUPING = (*KERNEL_PARAMETERS, "solver", "feature_map", "n_components", "random_state")
@@ -40,6 +39,21 @@ class CoupledEngine:
     def grid(self, name: str, machine: Any, given: TrainingData) -> Grid:
         """Return a named grid for a machine and all its training data."""
         return named_grid(name, machine, machine._select(given))
+
+    def for_sample(
+        self, machines: list[Any], given: TrainingData, sample: TrainingData
+    ) -> list[Any]:
+        """Return the machines whose costs weigh the mean losses of a sample as these do of all."""
+        data, part = machines[0]._select(given), machines[0]._select(sample)
+        factors: dict[Any, tuple[float, float]] = {}
+        scaled = []
+        for machine in machines:
+            weighting = getattr(machine, "bag_weight", None)
+            if weighting not in factors:
+                of_all, of_part = (numbers_of_terms(machine, each) for each in (data, part))
+                factors[weighting] = of_all[0] / of_part[0], of_all[1] / of_part[1]
+            scaled.append(_at_costs(machine, *factors[weighting]))
+        return scaled
 
     def default_cv(self, bags: Bags) -> Any:
         """Return ten folds, repeated below thirty bags, since share errors move in steps."""
@@ -91,12 +105,33 @@ class CoupledEngine:
         table = ErrorTable(len(machines), given.bags, folds)
         groups = _groups(machines)
         advance = counter(progress, len(groups) * len(folds))
-        for module, of_module in _by_module(groups, machines, machines[0]._select(given)):
+        data = machines[0]._select(given)
+        for module, of_module in _by_module(groups, machines, data):
             ready = [[machines[i] for i in members] for members in of_module]
             found = module.errors_of_groups(ready, given, folds, n_jobs, advance)
             for number, fold, errors in found:
                 table.add(of_module[number], fold, errors)
-        return table.as_scores()
+        return replace(table.as_scores(), report=_report(groups, machines, data))
+
+
+def _at_costs(machine: Any, source: float, target: float) -> Any:
+    """Return a machine with its costs multiplied; the only cost is that of the target's units."""
+    scaled = copy(machine)
+    for name, factor in (("C", target), ("C_target", target), ("C_source", source)):
+        if hasattr(machine, name):
+            setattr(scaled, name, factor * getattr(machine, name))
+    return scaled
+
+
+def _report(groups: list[list[int]], machines: list[Any], data: TrainingData) -> dict[str, Any]:
+    """Return which solvers trained the settings, and on how many components of a map."""
+    first = [machines[members[0]] for members in groups]
+    solvers = {_solver_of(machine, data) for machine in first}
+    n_components = None
+    if solvers != {"exact"}:
+        found = [_explicit_folds.n_components_of(m, data) for m in first]
+        n_components = max((n for n in found if n is not None), default=None)
+    return {"solver": ", ".join(sorted(solvers)), "n_components": n_components}
 
 
 def _groups(machines: list[Any]) -> list[list[int]]:
