@@ -51,6 +51,8 @@ SEARCH_COMPONENTS = 300
 # Duality gaps, of the objective, by unit of tolerance of the exact solver. Newton's method comes
 # to scores that agree to the fourth digit, a hundredth of what the machine that is returned does.
 _RELATIVE_GAP = {"newton": 1e-3, "coordinate": 1e-1}
+# Single precision is made double once and not in every pass, up to so many bytes.
+_MOST_DOUBLED = 2**30
 # "No limit" still ends.
 _MOST_PASSES = {"newton": 2_000, "coordinate": 20_000}
 
@@ -191,16 +193,17 @@ def _make_block(machines: list[ScalableMachine], given: TrainingData) -> Explici
         chains=chains_of(list(machines)),
         solver=solver,
         space=space,
-        source=_row_by_row(source),
-        target=_row_by_row(means),
+        source=_ready_for_passes(source),
+        target=_ready_for_passes(means),
     )
 
 
-def _row_by_row(features: Any) -> Any:
-    """Return features whose rows can be read one by one, or in chunks."""
+def _ready_for_passes(features: Any) -> Any:
+    """Return features whose rows can be read one by one or in chunks, thousands of times."""
     if features is None or sparse.issparse(features):
         return features
-    return np.ascontiguousarray(features)
+    is_small = features.size * 8 <= _MOST_DOUBLED
+    return np.ascontiguousarray(features, dtype=np.float64 if is_small else None)
 
 
 # Folds ------------------------------------------------------------------------------------

@@ -76,8 +76,8 @@ def _whole_bags(data: TrainingData, most: int, random: Any) -> Rows:
     if n_drawn < 2:
         raise BagError(
             f"max_rows leaves room for {n_drawn} of {data.bags.n_bags:,} bags, which have "
-            f"{sizes.mean():,.0f} rows on average; a search needs at least 2 whole bags and should "
-            "have some dozens: set it higher, or search on all rows."
+            f"{sizes.mean():,.0f} rows on average; a search needs at least 2 whole bags and "
+            "should have some dozens: set it higher, or search on all rows."
         )
     is_drawn = np.zeros(data.bags.n_bags, dtype=bool)
     is_drawn[order[:n_drawn]] = True

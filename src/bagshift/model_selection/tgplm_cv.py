@@ -93,7 +93,8 @@ class TGPLMCV(InBagPosteriors, BagSearchCV):
         Number of folds; 0 when there was no bag to hold out, and then there is no
         ``cv_results_``, ``best_score_`` or ``best_index_``.
     search_report_ : dict
-        What settings were compared on: source rows, target rows and bags, the solver and the number of components of a map.
+        What settings were compared on: source rows, target rows and bags, the solver and
+        the number of components of a map.
     C_source_, C_target_, coupling_ : float
         Values of the chosen machine.
     gamma_ : float
