@@ -153,7 +153,7 @@ def path_search(
 
     Settings of TGPLM and its relatives are trained by the solver that the machine would take for
     all rows: beyond 10,000 source rows and bags on explicit features, the columns or a map of the
-    kernel, of 300 components unless ``n_components`` is a number, to a duality gap of 1e-6 of the
+    kernel, of 300 components unless ``n_components`` is a number, to a duality gap of 1e-5 of the
     objective. The logger `bagshift` says so at the level INFO, and ``report`` of the result.
 
     Memory is at most that of the kernel matrix of source rows and bags, and once more for every
