@@ -152,9 +152,10 @@ def path_search(
     returned is fitted as it stands. A path may end in another local minimum than a single fit.
 
     Settings of TGPLM and its relatives are trained by the solver that the machine would take for
-    all rows: beyond 10,000 source rows and bags on explicit features, the columns or a map of the
-    kernel, of 300 components unless ``n_components`` is a number, to a duality gap of 1e-5 of the
-    objective. The logger `bagshift` says so at the level INFO, and ``report`` of the result.
+    the rows that they are compared on: beyond 10,000 source rows and bags on explicit features,
+    the columns or a map of the kernel, of 300 components unless ``n_components`` is a number, to
+    a duality gap of 1e-5 of the objective. The logger `bagshift` says so at the level INFO, and
+    so does ``report`` of the result.
 
     Memory is at most that of the kernel matrix of source rows and bags, and once more for every
     fold running at the same time; it is asked for before the search begins. Where more is free,
@@ -193,19 +194,15 @@ def path_search(
     given = read_training(clone(machine), features, bags, source=source)
     settings = _settings(grid, fixed, machine, prefix, given)
     machines = _machines(machine, settings)
-    compared, rows = machines, (X, bags)
-    data = given
-    if max_rows is not None:
-        data = _sample(given, machine, max_rows, random_state)
-        compared, rows = engine.for_sample(machines, given, data), (data.X_target, data.bags)
-    default_cv = single_bag_cv(rows[1]) if grid == "paper" else engine.default_cv(rows[1])
+    data = given if max_rows is None else _sample(given, machine, max_rows, random_state)
+    is_sample = data is not given
+    rows, in_bags = (data.X_target, data.bags) if is_sample else (X, bags)
+    compared = engine.for_sample(machines, given, data) if is_sample else machines
+    default_cv = single_bag_cv(in_bags) if grid == "paper" else engine.default_cv(in_bags)
     splitter = resolve_cv(cv, default_cv)
-    if max_rows is not None and not hasattr(splitter, "split"):
-        raise ValueError(
-            "cv gives row numbers, and max_rows takes a sample of the rows: give a splitter or a "
-            "number of folds."
-        )
-    folds = bag_folds(bag_splits(splitter, *rows), rows[1])
+    if max_rows is not None:
+        _require_splitter(splitter)
+    folds = bag_folds(bag_splits(splitter, rows, in_bags), in_bags)
     engine.require_memory(compared, data, min(effective_n_jobs(n_jobs), len(folds)))
     found = engine.cross_validate(compared, data, folds, n_jobs=n_jobs, progress=report)
     params = [{f"{prefix}{name}": v for name, v in setting.items()} for setting in settings]
@@ -223,7 +220,7 @@ def path_search(
         best_score=table[best]["score"],
         best_index=best,
         table=table,
-        cv=_describe(splitter, folds, rows[1]),
+        cv=_describe(splitter, folds, in_bags),
         cv_results=cv_results_of(params, found),
         n_splits=len(folds),
         report=_report(data) | found.report,
@@ -287,6 +284,14 @@ def _sample(given: TrainingData, machine: Any, max_rows: Any, random_state: Any)
             "the kernel matrix of a sample instead."
         )
     return sample_rows(given, int(max_rows), random_state)
+
+
+def _require_splitter(splitter: Any) -> None:
+    if not hasattr(splitter, "split"):
+        raise ValueError(
+            "cv gives row numbers, and max_rows takes a sample of the rows: give a splitter or a "
+            "number of folds."
+        )
 
 
 def _report(data: TrainingData) -> dict[str, Any]:
