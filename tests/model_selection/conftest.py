@@ -43,3 +43,8 @@ def make_two_domains(seed=0, n_bags=14, n_source=40, n_features=4):
 @pytest.fixture
 def domains():
     return make_two_domains()
+
+
+@pytest.fixture
+def make_domains():
+    return make_two_domains

@@ -27,7 +27,7 @@ from bagshift.model_selection import (
     LeaveOneBagOut,
     RepeatedBagKFold,
     _count_engine,
-    _path_engine,
+    _exact_folds,
     path_search,
     share_error_soft_ties,
 )
@@ -269,7 +269,7 @@ def test_widths_in_powers_of_two_share_exponentials(domains, monkeypatch):
     in_threads, _ = search(n_jobs=2)
     assert in_threads.table == together.table
     # Where memory is short, the widths are taken one at a time.
-    monkeypatch.setattr(_path_engine, "free_memory", lambda: 0)
+    monkeypatch.setattr(_exact_folds, "free_memory", lambda: 0)
     alone, n_alone = search()
     computed.clear()
     TGPLM(gamma=0.2).fit(domains.X, domains.bags, source=domains.source)
@@ -382,8 +382,8 @@ def test_processes_do_the_same_as_threads(machine, domains):
 
 @pytest.mark.parametrize("machine", [InverseCalibrationSVM(), CountLikelihoodClassifier()])
 def test_an_interrupt_stops_folds_that_are_running(machine, domains, monkeypatch):
-    engine = _path_engine if isinstance(machine, InverseCalibrationSVM) else _count_engine
-    name = "solve_coupled_chain" if engine is _path_engine else "solve_coupled_logistic"
+    engine = _exact_folds if isinstance(machine, InverseCalibrationSVM) else _count_engine
+    name = "solve_coupled_chain" if engine is _exact_folds else "solve_coupled_logistic"
     solve, solved = getattr(engine, name), []
 
     def slow(*args, **settings):
@@ -397,7 +397,7 @@ def test_an_interrupt_stops_folds_that_are_running(machine, domains, monkeypatch
 
     monkeypatch.setattr(engine, name, slow)
     # A chain for every value of one, a setting for every value of the other.
-    name = "clip" if engine is _path_engine else "C_target"
+    name = "clip" if engine is _exact_folds else "C_target"
     grid = {name: np.linspace(0.05, 0.1, 8)}
     with pytest.raises(KeyboardInterrupt):
         path_search(

@@ -78,6 +78,21 @@ def few_are_many(monkeypatch):
     monkeypatch.setattr(unit_passes, "_MOST_HELD", 1000)
 
 
+def test_no_unit_of_a_domain_near_a_border(few_are_many):
+    """Shares take few values, and features that say nothing score all bags alike."""
+    problem = make_problem(n=1000, costs=(0.01, 1.0))
+    target = problem.target
+    far = replace(
+        target,
+        features=np.zeros_like(target.features),
+        targets=np.resize([-2.0, 2.0], target.n_units),
+    )
+    problem = replace(problem, target=far)
+    result = solve_coupled_linear(problem, tol=1e-8)
+    assert result.converged
+    assert result.objective == pytest.approx(exact(problem)[0].objective, rel=1e-7)
+
+
 @pytest.mark.parametrize("coupling", COUPLINGS)
 @pytest.mark.parametrize("costs", [(0.01, 0.04), (1.0, 4.0), (64.0, 64.0)])
 @pytest.mark.parametrize("offset", [0.0, 3.0])

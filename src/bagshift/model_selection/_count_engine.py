@@ -94,6 +94,12 @@ class CountEngine:
         """Return a named grid for a machine and all its training data."""
         return count_grid(name, machine, given)
 
+    def for_sample(
+        self, machines: list[Any], given: TrainingData, sample: TrainingData
+    ) -> list[Any]:
+        """Return the machines themselves: prior variances are the same for any number of rows."""
+        return machines
+
     def default_cv(self, bags: Bags) -> Any:
         """Return five folds, ten where bags are few; a likelihood is smooth and needs no more."""
         if bags.n_bags < _FEW_BAGS:

@@ -5,7 +5,7 @@ This is the criterion of published comparisons, "classification accuracy of cros
 rows of the target it asks for labels that nobody has; on rows of the source it says nothing of
 the target. It is here to compute what was published, not to choose parameters by.
 
-As in :mod:`bagshift.model_selection._path_engine`, settings of one kernel share its matrix, and
+As in :mod:`bagshift.model_selection._exact_folds`, settings of one kernel share its matrix, and
 settings that differ in costs and coupling alone are solved from one another.
 """
 
@@ -22,13 +22,9 @@ from bagshift.bags import Bags
 from bagshift.estimators._coupled import CoupledMachine
 from bagshift.estimators._training import TrainingData
 from bagshift.kernels import unit_cross
+from bagshift.model_selection._coupled_blocks import KERNEL_PARAMETERS
+from bagshift.model_selection._exact_folds import ExactBlock, make_blocks, solved_chains
 from bagshift.model_selection._grouping import group, parameters
-from bagshift.model_selection._path_engine import (
-    _KERNEL_PARAMETERS,
-    _Block,
-    _make_blocks,
-    _solved_chains,
-)
 
 Rows = NDArray[np.int64]
 Part = tuple[TrainingData, NDArray[np.intp]]
@@ -75,17 +71,17 @@ def count_right(
     ndarray of shape (n_settings, n_folds)
     """
     right = np.zeros((len(machines), len(folds)), dtype=np.int64)
-    groups = group(range(len(machines)), lambda i: parameters(machines[i], _KERNEL_PARAMETERS))
+    groups = group(range(len(machines)), lambda i: parameters(machines[i], KERNEL_PARAMETERS))
     for members in groups:
         # One kernel after the other: there is a single matrix at a time.
-        block = _make_blocks([[machines[i] for i in members]], given)[0]
+        block = make_blocks([[machines[i] for i in members]], given)[0]
         kernel = _kernel_of_domain(block, folds[0].domain)
         for number, fold in enumerate(folds):
             right[members, number] = _count_right_of_block(block, kernel, fold, truth)
     return right
 
 
-def _kernel_of_domain(block: _Block, domain: str) -> NDArray[Any]:
+def _kernel_of_domain(block: ExactBlock, domain: str) -> NDArray[Any]:
     """Return the kernel of all rows of a domain with all units."""
     data, given = block.data, block.given
     if domain == "source":
@@ -102,7 +98,7 @@ def _kernel_of_domain(block: _Block, domain: str) -> NDArray[Any]:
 
 
 def _count_right_of_block(
-    block: _Block, kernel: NDArray[Any], fold: LabelledFold, truth: NDArray[Any]
+    block: ExactBlock, kernel: NDArray[Any], fold: LabelledFold, truth: NDArray[Any]
 ) -> NDArray[np.int64]:
     data, units = _training_part(block, fold)
     gram = np.ascontiguousarray(block.gram[np.ix_(units, units)])
@@ -110,13 +106,13 @@ def _count_right_of_block(
     is_positive = truth[fold.test, np.newaxis] > 0
     by_source_machine = fold.domain == "source" and data.n_source > 0
     right = np.empty(len(block.machines), dtype=np.int64)
-    for chain, solved in _solved_chains(block, data, gram, before=lambda: None):
+    for chain, solved in solved_chains(block, data, gram, before=lambda: None):
         scores = solved.source_scores(cross) if by_source_machine else solved.scores(cross)
         right[chain.settings] = np.sum((scores > 0) == is_positive, axis=0)
     return right
 
 
-def _training_part(block: _Block, fold: LabelledFold) -> Part:
+def _training_part(block: ExactBlock, fold: LabelledFold) -> Part:
     """Return the training data of a fold and its units."""
     data, train = block.data, fold.train
     n_source, n_bags = data.n_source, data.bags.n_bags

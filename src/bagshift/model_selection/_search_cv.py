@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -57,6 +57,7 @@ def search_constraints(
         "grid": "no_validation",
         "cv": "no_validation",
         "one_standard_error": ["boolean"],
+        "max_rows": [Interval(Integral, 2, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "progress": [callable, StrOptions({"bar"}), None],
     }
@@ -102,7 +103,8 @@ class BagSearchCV(BagClassifier):
         BagError
             When there is one bag only, or one was cut.
         KernelMemoryError
-            When the kernel matrix and the copies of running folds would not fit into memory.
+            When the kernel matrix, or the features of a map, and the copies of running folds
+            would not fit into memory.
         ValueError
             When the arguments do not fit together.
         """
@@ -146,6 +148,8 @@ class BagSearchCV(BagClassifier):
             fixed=() if self.gamma == "auto" else ("gamma",),
             cv=self.cv,
             one_standard_error=self.one_standard_error,
+            max_rows=self.max_rows,
+            random_state=self.random_state,
             progress=resolve_progress(self.progress, type(self).__name__),
             n_jobs=self.n_jobs,
         )
@@ -170,6 +174,7 @@ class BagSearchCV(BagClassifier):
         self.best_index_ = found.best_index
         self.cv_results_ = found.cv_results
         self.n_splits_ = found.n_splits
+        self.search_report_ = found.report
 
     def _scores(self, X: Any) -> Floats:
         return np.asarray(self.best_estimator_._scores(X))

@@ -53,6 +53,8 @@ class FoldScores:
         The same by bags, for standard errors; None leaves these to the folds.
     fold_weights : ndarray of shape (n_folds,) or None
         Weights of the folds in the mean score; None where all count the same.
+    report : dict of str to object
+        How the settings were trained.
     """
 
     scores: Floats
@@ -60,6 +62,7 @@ class FoldScores:
     details: dict[str, Floats] = field(default_factory=dict)
     bags: BagScores | None = None
     fold_weights: Floats | None = None
+    report: dict[str, Any] = field(default_factory=dict)
 
     @property
     def means(self) -> Floats:
@@ -97,6 +100,11 @@ class SearchEngine(Protocol):
 
     def grid(self, name: str, machine: Any, given: TrainingData) -> Grid:
         """Return a named grid for a machine and all its training data, or raise ValueError."""
+
+    def for_sample(
+        self, machines: list[Any], given: TrainingData, sample: TrainingData
+    ) -> list[Any]:
+        """Return the machines that mean on a sample what these do on all training data."""
 
     def default_cv(self, bags: Bags) -> Any:
         """Return the splitter that holds out bags unless told otherwise."""

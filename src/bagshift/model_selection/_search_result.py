@@ -50,6 +50,9 @@ class SearchResult:
         "rank_test_score", "mean_<measure>" and "converged".
     n_splits : int
         Number of folds.
+    report : dict
+        What the settings were compared on: numbers of source rows, target rows and bags, and for
+        TGPLM and its relatives the solver and the number of components of a map.
     """
 
     best_params: dict[str, Any]
@@ -60,6 +63,7 @@ class SearchResult:
     cv: str
     cv_results: dict[str, Any] = field(repr=False)
     n_splits: int
+    report: dict[str, Any] = field(default_factory=dict)
 
 
 def choose(

@@ -32,6 +32,9 @@ class CountLikelihoodCV(InBagPosteriors, BagSearchCV):
         Take the most regular machine among those whose score is within one standard error of
         the best: that with the smallest `C_target`, then the largest coupling, the smallest
         `C_source` and the smallest gamma.
+    max_rows : int, default=None
+        Compare settings on a sample of at most so many rows of each domain, the bags of the
+        target whole, and train the chosen one on all rows; see :func:`~bagshift.path_search`.
     kernel : {"auto", "linear", "rbf", "poly", "precomputed"} or callable, default="auto"
         Kernel of both machines; "auto" is "linear" for sparse rows and "rbf" for dense ones.
     gamma : {"auto", "scale", "paper"} or float, default="auto"
@@ -57,7 +60,7 @@ class CountLikelihoodCV(InBagPosteriors, BagSearchCV):
         Folds worked on at the same time, in threads unless a joblib backend is in force. The
         result does not depend on it.
     random_state : int or RandomState, default=0
-        For the choice of landmarks.
+        For the choice of landmarks and the sample of `max_rows`.
     progress : callable, "bar" or None, default=None
         Called as ``progress(done, total)`` during the search; "bar" draws a bar on the standard
         error stream. A function is left out of pickles and model files.
@@ -81,6 +84,8 @@ class CountLikelihoodCV(InBagPosteriors, BagSearchCV):
     n_splits_ : int
         Number of folds; 0 when there was no bag to hold out, and then there is no
         ``cv_results_``, ``best_score_`` or ``best_index_``.
+    search_report_ : dict
+        What settings were compared on: source rows, target rows and bags.
     C_source_, C_target_, coupling_ : float
         Values of the chosen machine.
     gamma_ : float
@@ -131,6 +136,7 @@ class CountLikelihoodCV(InBagPosteriors, BagSearchCV):
         cv: Any = None,
         *,
         one_standard_error: bool = False,
+        max_rows: int | None = None,
         kernel: Any = "auto",
         gamma: Any = "auto",
         degree: int = 3,
@@ -147,6 +153,7 @@ class CountLikelihoodCV(InBagPosteriors, BagSearchCV):
         self.grid = grid
         self.cv = cv
         self.one_standard_error = one_standard_error
+        self.max_rows = max_rows
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree

@@ -8,8 +8,11 @@ longer feature vectors. The grids are therefore written as
 
 the weight of the *mean* loss against a regulariser measured with a kernel of mean diagonal one,
 and are turned into :math:`C` when the data are known. The number of terms is that of the source
-rows for ``C_source``, of bags and labelled target rows for ``C_target``. Widths of the RBF kernel
-are multiples of gamma "scale", 1 / (n_features * X.var()), over the rows of both domains.
+rows for ``C_source``, of bags and labelled target rows for ``C_target``, each counted by its
+weight: a row of weight two is two rows. So data twice over, or a sample of them, are searched at
+the same machines; that a share of 0 or 1 is clipped the closer to it the more rows there are
+(``clip="auto"``, as in the paper) is all that still depends on their number. Widths of the RBF
+kernel are multiples of gamma "scale", 1 / (n_features * X.var()), over the rows of both domains.
 
 The grid "paper" is that of the paper [1]_, in its own units: costs as they are, and kernel widths
 :math:`2\sigma^2` in multiples of the squared mean norm of the source rows (gamma "paper").
@@ -37,8 +40,9 @@ from sklearn.base import clone
 from sklearn.utils.extmath import row_norms
 
 from bagshift.estimators import TGPLM, SourceSVM
-from bagshift.estimators._coupled import CoupledMachine
+from bagshift.estimators._coupled import CoupledMachine, Loss
 from bagshift.estimators._feature_space import standardize
+from bagshift.estimators._scalable import ScalableMachine
 from bagshift.estimators._training import TrainingData
 from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
 from bagshift.kernels import Kernel, take_rows
@@ -106,7 +110,7 @@ _COUNT_AXES = {
 }
 
 
-def named_grid(name: str, machine: CoupledMachine, data: TrainingData) -> Grid:
+def named_grid(name: str, machine: ScalableMachine, data: TrainingData) -> Grid:
     """Return a named grid for a machine and its training data.
 
     Parameters
@@ -138,14 +142,15 @@ def named_grid(name: str, machine: CoupledMachine, data: TrainingData) -> Grid:
         scale = clone(machine).set_params(gamma="scale")._kernel(data).gamma
         grid["gamma"] = [width * scale for width in axes.widths]
     diagonal = _mean_diagonal(machine, data)
-    target_costs = _costs(axes.target_weights, data.n_target_units, diagonal)
+    in_source, in_target = numbers_of_terms(machine, data)
+    target_costs = _costs(axes.target_weights, in_target, diagonal)
     if isinstance(machine, TGPLM):
         grid["C_target"] = target_costs
         if data.n_source:
-            grid["C_source"] = _costs(axes.source_weights, data.n_source, diagonal)
+            grid["C_source"] = _costs(axes.source_weights, in_source, diagonal)
             grid["coupling"] = list(axes.couplings)
     elif isinstance(machine, SourceSVM):
-        grid["C"] = _costs(axes.source_weights, data.n_target_units, diagonal)
+        grid["C"] = _costs(axes.source_weights, in_target, diagonal)
     else:
         grid["C"] = target_costs
     return grid
@@ -171,8 +176,32 @@ def _entry(grids: dict[str, Axes], name: str) -> Axes:
     return grids[name]
 
 
-def _costs(weights: list[float], n_terms: int, mean_diagonal: float) -> list[float]:
-    return [weight / (max(n_terms, 1) * mean_diagonal) for weight in weights]
+def numbers_of_terms(machine: ScalableMachine, data: TrainingData) -> tuple[float, float]:
+    """Return how many terms the losses of source and target have, counted by their weights.
+
+    Parameters
+    ----------
+    machine : TGPLM, InverseCalibrationSVM or SourceSVM
+    data : TrainingData
+        What the machine learns from.
+
+    Returns
+    -------
+    source, target : float
+        1 where there is none.
+    """
+    costs = [name for name in ("C", "C_source", "C_target") if hasattr(machine, name)]
+    losses = clone(machine).set_params(**dict.fromkeys(costs, 1.0))._losses(data)
+    return _number_of_terms([losses.source]), _number_of_terms(losses.target)
+
+
+def _number_of_terms(losses: list[Loss]) -> float:
+    total = sum(float(np.maximum(-loss.lower, loss.upper).sum()) for loss in losses)
+    return total if total > 0 else 1.0
+
+
+def _costs(weights: list[float], n_terms: float, mean_diagonal: float) -> list[float]:
+    return [weight / (n_terms * mean_diagonal) for weight in weights]
 
 
 def _mean_diagonal(machine: CoupledMachine, data: TrainingData) -> float:

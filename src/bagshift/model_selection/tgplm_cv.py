@@ -31,6 +31,9 @@ class TGPLMCV(InBagPosteriors, BagSearchCV):
         Take the most regular machine among those whose score is within one standard error of
         the best: that with the smallest `C_target`, then the largest coupling, the smallest
         `C_source` and the smallest gamma.
+    max_rows : int, default=None
+        Compare settings on a sample of at most so many rows of each domain, the bags of the
+        target whole, and train the chosen one on all rows; see :func:`~bagshift.path_search`.
     kernel : {"linear", "rbf", "poly", "precomputed"} or callable, default="rbf"
         Kernel of both machines. "precomputed" takes rows of the kernel matrix of all training
         rows, source rows first.
@@ -51,6 +54,13 @@ class TGPLMCV(InBagPosteriors, BagSearchCV):
         Whether every bag costs the same, or in proportion to its size.
     score_scale : float, default=1.0
         Factor on the bags' logits and tubes; 1 is the paper. Probabilities undo it.
+    solver : {"auto", "exact", "newton", "coordinate"}, default="auto"
+        As in :class:`~bagshift.TGPLM`, for the search as well: "auto" takes the kernel matrix up
+        to 10,000 source rows and bags, and explicit features beyond.
+    feature_map : {"nystroem", "fourier"}, default="nystroem"
+        Map of a kernel other than "linear", where one is taken.
+    n_components : "auto", int or None, default="auto"
+        Components of the map. "auto" is 300 in the search, and as in TGPLM in the chosen machine.
     tol : float, default=1e-3
         The solver stops when the optimality conditions hold within this many units of score.
     max_iter : int, default=-1
@@ -58,6 +68,8 @@ class TGPLMCV(InBagPosteriors, BagSearchCV):
     n_jobs : int or None, default=None
         Folds worked on at the same time, in threads unless a joblib backend is in force. The
         result does not depend on it.
+    random_state : int or RandomState, default=0
+        For the map and the sample of `max_rows`.
     progress : callable, "bar" or None, default=None
         Called as ``progress(done, total)`` during the search; "bar" draws a bar on the standard
         error stream. A function is left out of pickles and model files.
@@ -80,6 +92,9 @@ class TGPLMCV(InBagPosteriors, BagSearchCV):
     n_splits_ : int
         Number of folds; 0 when there was no bag to hold out, and then there is no
         ``cv_results_``, ``best_score_`` or ``best_index_``.
+    search_report_ : dict
+        What settings were compared on: source rows, target rows and bags, the solver and
+        the number of components of a map.
     C_source_, C_target_, coupling_ : float
         Values of the chosen machine.
     gamma_ : float
@@ -123,9 +138,7 @@ class TGPLMCV(InBagPosteriors, BagSearchCV):
     """
 
     _machine_class: ClassVar[type[Any]] = TGPLM
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = search_constraints(
-        TGPLM, without=("solver", "feature_map", "n_components", "random_state")
-    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = search_constraints(TGPLM)
 
     def __init__(
         self,
@@ -133,6 +146,7 @@ class TGPLMCV(InBagPosteriors, BagSearchCV):
         cv: Any = None,
         *,
         one_standard_error: bool = False,
+        max_rows: int | None = None,
         kernel: Any = "rbf",
         gamma: Any = "auto",
         degree: int = 3,
@@ -142,14 +156,19 @@ class TGPLMCV(InBagPosteriors, BagSearchCV):
         clip: Any = "auto",
         bag_weight: str = "equal",
         score_scale: float = 1.0,
+        solver: str = "auto",
+        feature_map: str = "nystroem",
+        n_components: Any = "auto",
         tol: float = 1e-3,
         max_iter: int = -1,
         n_jobs: int | None = None,
+        random_state: Any = 0,
         progress: Any = None,
     ) -> None:
         self.grid = grid
         self.cv = cv
         self.one_standard_error = one_standard_error
+        self.max_rows = max_rows
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -159,7 +178,11 @@ class TGPLMCV(InBagPosteriors, BagSearchCV):
         self.clip = clip
         self.bag_weight = bag_weight
         self.score_scale = score_scale
+        self.solver = solver
+        self.feature_map = feature_map
+        self.n_components = n_components
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
+        self.random_state = random_state
         self.progress = progress
