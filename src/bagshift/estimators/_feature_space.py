@@ -75,6 +75,27 @@ def column_scale(data: TrainingData, rule: bool | str) -> ColumnScale | None:
     with np.errstate(over="ignore", invalid="ignore"):
         center = sum(w @ X.astype(np.float64) for w, X in zip(halves, parts, strict=True))
         variance = sum(w @ (X - center) ** 2 for w, X in zip(halves, parts, strict=True))
+    return scale_from(np.asarray(center), np.asarray(variance), rule)
+
+
+def scale_from(center: Floats, variance: Floats, rule: bool | str) -> ColumnScale | None:
+    """Return how to standardise columns of which centre and variance are known, or None.
+
+    Parameters
+    ----------
+    center, variance : ndarray of shape (n_features,)
+    rule : {True, False, "auto"}
+        As `column_scale` has it.
+
+    Returns
+    -------
+    ColumnScale or None
+
+    Raises
+    ------
+    ValueError
+        When features are too large to be squared.
+    """
     if not np.all(np.isfinite(variance)):
         raise ValueError(_TOO_LARGE)
     spread = np.sqrt(variance)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from dask.sizeof import sizeof
@@ -35,6 +35,7 @@ __all__ = ["Blocks", "DaskRowPasses", "DaskUnitPasses"]
 
 Floats = NDArray[np.float64]
 Held = list[tuple[Floats, Floats]]
+Part = TypeVar("Part")
 
 # Results that one task adds up; a power of two.
 _ADDENDS = 8
@@ -366,20 +367,29 @@ def _answer(block: Any, first_chunk: int, question: str, arguments: tuple[Any, .
 def _passes(block: Any, first_chunk: int = 0) -> Any:
     """Return passes over a block in the memory of a worker."""
     kind = UnitPasses if isinstance(block, LinearUnits) else RowPasses
-    return kind(_aligned(block), first_chunk=first_chunk)
+    return kind(aligned(block), first_chunk=first_chunk)
 
 
-def _aligned(part: Any) -> Any:
+def aligned(part: Part) -> Part:
     """Return a block whose numbers begin where numbers should.
 
     Arrays that Dask moved may begin at any byte. Products of these take many times as long and
     differ in the last digit.
+
+    Parameters
+    ----------
+    part : LinearUnits, LabelledRows or CountedRows
+
+    Returns
+    -------
+    object
+        Of the same kind; a copy only where there is need.
     """
     if isinstance(part, np.ndarray):
         return np.require(part, requirements="A")
     if not is_dataclass(part) or isinstance(part, type):
         return part
-    return replace(part, **{f.name: _aligned(getattr(part, f.name)) for f in fields(part)})
+    return replace(part, **{f.name: aligned(getattr(part, f.name)) for f in fields(part)})
 
 
 def _total(parts: list[Any]) -> Any:
