@@ -167,13 +167,13 @@ def test_blocks_are_some_for_each_thread_and_no_larger_than_memory_likes(client)
 @pytest.fixture
 def many(monkeypatch):
     """Let few units be many, so that passes over them are made where they lie."""
-    monkeypatch.setattr(coupled_linear, "_MANY_UNITS", 3000)
+    monkeypatch.setattr(coupled_linear, "_MANY_UNITS", 500)
 
 
 # Fits -------------------------------------------------------------------------------------
 
 
-def make_frames(*, ids=lambda numbers: numbers, dtype=np.float64, n_bags=1500, n_source=5000):
+def make_frames(*, ids=lambda numbers: numbers, dtype=np.float64, n_bags=300, n_source=1500):
     """Return rows in any order, history, shares by id."""
     rng = np.random.default_rng(0)
     truth = rng.normal(size=4)
@@ -210,16 +210,37 @@ SCALED = clone(COUNTS).set_params(standardize=True)
 BAGS_ALONE = InverseCalibrationSVM(kernel="linear", solver="newton", tol=1e-6)
 
 
+def identical_machines(one, two):
+    for name in ("coef_", "intercept_", "source_coef_", "source_intercept_", "objective_"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+
+
+@pytest.fixture(scope="module")
+def fitted(client):
+    """Return a machine fitted on two workers; each is fitted once."""
+    known = {}
+
+    def fit(machine, with_source=True):
+        key = (repr(machine), with_source)
+        if key not in known:
+            target, source, shares = make_frames()
+            source = source if with_source else None
+            known[key] = fit_on(client, machine, target, source, shares)
+        return known[key]
+
+    return fit
+
+
 @pytest.mark.parametrize(
     ("machine", "with_source"),
     [(TGPLM_MACHINE, True), (BAGS_ALONE, False), (COUNTS, True), (COUNTS, False), (SCALED, True)],
     ids=["tgplm", "bags alone", "counts", "counts alone", "standardised"],
 )
-def test_fit_is_that_in_memory(client, machine, with_source, many):
+def test_fit_is_that_in_memory(machine, with_source, many, fitted):
     target, source, shares = make_frames()
     source = source if with_source else None
     expected = fit_in_memory(machine, target, source, shares)
-    found = fit_on(client, machine, target, source, shares)
+    found = fitted(machine, with_source)
     assert found.converged_
     np.testing.assert_allclose(found.coef_, expected.coef_, rtol=0, atol=1e-10)
     np.testing.assert_allclose(found.intercept_, expected.intercept_, rtol=0, atol=1e-10)
@@ -235,58 +256,50 @@ def test_fit_is_that_in_memory(client, machine, with_source, many):
         )
 
 
-def test_partitions_and_workers_change_nothing_that_they_must_not(client, many):
+def test_partitions_and_workers_change_nothing_that_they_must_not(client, many, fitted):
     frames = make_frames()
-    counts = [fit_on(client, COUNTS, *frames, n_partitions=n) for n in (1, 5)]
-    tgplm = [fit_on(client, TGPLM_MACHINE, *frames, n_partitions=n) for n in (1, 5)]
-    # Sums over partitions are added up, which rounds in another way.
-    np.testing.assert_allclose(tgplm[1].coef_, tgplm[0].coef_, rtol=0, atol=1e-10)
+    counts = [fitted(COUNTS), fit_on(client, COUNTS, *frames, n_partitions=5)]
     with LocalCluster(n_workers=1, **QUIET) as alone:
         address = alone.scheduler_address
-        counts.append(fit_on(address, COUNTS, *frames, n_partitions=5))
-        tgplm.append(fit_on(address, TGPLM_MACHINE, *frames, n_partitions=5))
-    for found in (*counts[1:], tgplm[2]):
-        expected = tgplm[1] if isinstance(found, TGPLM) else counts[0]
-        for name in ("coef_", "intercept_", "source_coef_", "source_intercept_", "objective_"):
-            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+        counts.append(fit_on(address, COUNTS, *frames, n_partitions=1))
+        tgplm = fit_on(address, TGPLM_MACHINE, *frames)
+    pairs = [(counts[1], counts[0]), (counts[2], counts[0]), (tgplm, fitted(TGPLM_MACHINE))]
+    for pair in pairs:
+        identical_machines(*pair)
 
 
-def test_ids_may_be_text_and_rows_of_single_precision(client):
-    frames = make_frames(ids=lambda numbers: [f"bag {n}" for n in numbers], dtype=np.float32)
-    expected = fit_in_memory(TGPLM_MACHINE, *frames)
-    found = fit_on(client, TGPLM_MACHINE, *frames)
-    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-6)
-    expected = fit_in_memory(COUNTS, *frames)
-    found = fit_on(client, COUNTS, *frames)
-    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-10)
-
-
-def test_counts_in_place_of_shares_and_declared_sizes(client):
-    target, source, shares = make_frames()
-    n_rows = target.groupby("bag").size()
-    numbers = (shares * n_rows).round().astype(int)
-    expected = fit_on(client, TGPLM_MACHINE, target, source, shares)
-    found = fit_on(client, TGPLM_MACHINE, target, source, None, counts=numbers)
-    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-10)
-    with pytest.raises(BagError, match=r"fewer individuals than there are rows in bag 3"):
-        fit_on(client, TGPLM_MACHINE, target, source, shares, sizes=(n_rows - 1).clip(lower=1))
-
-
-def test_unmatched_bags_are_refused_or_left_out(client):
-    target, source, shares = make_frames()
-    fewer = shares.iloc[3:]
-    with pytest.raises(BagError, match="3"):
-        fit_on(client, COUNTS, target, source, fewer)
-    found = fit_on(client, COUNTS, target, source, fewer, on_unmatched="drop")
-    kept = target[target.bag.isin(fewer.index)]
-    expected = fit_on(client, COUNTS, kept, source, fewer)
-    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-10)
+def test_means_of_bags_are_those_of_other_partitions_up_to_rounding(client, many, fitted):
+    found = fit_on(client, TGPLM_MACHINE, *make_frames(), n_partitions=7)
+    np.testing.assert_allclose(found.coef_, fitted(TGPLM_MACHINE).coef_, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("machine", [TGPLM_MACHINE, COUNTS], ids=["tgplm", "counts"])
-def test_a_killed_worker_changes_no_digit(client, machine, many, monkeypatch):
-    frames = make_frames()
-    expected = fit_on(client, machine, *frames)
+def test_ids_may_be_text_and_rows_of_single_precision(client, machine):
+    frames = make_frames(ids=lambda numbers: [f"bag {n}" for n in numbers], dtype=np.float32)
+    expected = fit_in_memory(machine, *frames)
+    np.testing.assert_allclose(
+        fit_on(client, machine, *frames).coef_, expected.coef_, rtol=0, atol=1e-6
+    )
+
+
+def test_counts_in_place_of_shares(client, many, fitted):
+    target, source, shares = make_frames()
+    numbers = (shares * target.groupby("bag").size()).round().astype(int)
+    found = fit_on(client, TGPLM_MACHINE, target, source, None, counts=numbers)
+    np.testing.assert_allclose(found.coef_, fitted(TGPLM_MACHINE).coef_, rtol=0, atol=1e-10)
+
+
+def test_unmatched_bags_are_left_out_on_request(client):
+    target, source, shares = make_frames()
+    fewer = shares.iloc[3:]
+    found = fit_on(client, COUNTS, target, source, fewer, on_unmatched="drop")
+    expected = fit_in_memory(COUNTS, target[target.bag.isin(fewer.index)], source, fewer)
+    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("machine", [TGPLM_MACHINE, COUNTS], ids=["tgplm", "counts"])
+def test_a_killed_worker_changes_no_digit(client, machine, many, fitted, monkeypatch):
+    expected = fitted(machine)
     passes = DaskUnitPasses if machine is TGPLM_MACHINE else DaskRowPasses
     question = "sums" if machine is TGPLM_MACHINE else "sample"
     ask, killed = getattr(passes, question), []
@@ -300,11 +313,10 @@ def test_a_killed_worker_changes_no_digit(client, machine, many, monkeypatch):
         return ask(self, *arguments)
 
     monkeypatch.setattr(passes, question, kill_and_ask)
-    found = fit_on(client, machine, *frames)
+    found = fit_on(client, machine, *make_frames())
     assert killed
     assert killed[0] not in client.run(os.getpid).values()
-    for name in ("coef_", "intercept_", "source_coef_", "objective_"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    identical_machines(found, expected)
 
 
 SCRIPT = """
@@ -368,13 +380,22 @@ def test_columns_that_are_no_numbers_are_refused(client):
     target, source, shares = make_frames(n_bags=50)
     with pytest.raises(TableError, match="Column 'a' of the target is of type"):
         fit_on(client, COUNTS, target.assign(a="x"), source, shares)
-    for machine in (TGPLM_MACHINE, COUNTS):
-        holed = target.assign(b=target.b.where(target.index != 7))
-        with pytest.raises(TableError, match="Column 'b' of the target holds missing"):
-            fit_on(client, machine, holed, source, shares)
-        holed = source.assign(c=source.c.where(source.index != 7, np.inf))
-        with pytest.raises(TableError, match="Column 'c' of the source holds missing"):
-            fit_on(client, machine, target, holed, shares)
+    holed = target.assign(b=target.b.where(target.index != 7))
+    with pytest.raises(TableError, match="Column 'b' of the target holds missing"):
+        fit_on(client, TGPLM_MACHINE, holed, source, shares)
+    holed = source.assign(c=source.c.where(source.index != 7, np.inf))
+    with pytest.raises(TableError, match="Column 'c' of the source holds missing"):
+        fit_on(client, COUNTS, target, holed, shares)
+
+
+def test_bags_that_do_not_fit_are_refused(client):
+    target, source, shares = make_frames(n_bags=50)
+    n_rows = target.groupby("bag").size()
+    with pytest.raises(BagError, match="3"):
+        fit_on(client, COUNTS, target, source, shares.iloc[3:])
+    sizes = n_rows - (n_rows.index == 17)
+    with pytest.raises(BagError, match="fewer individuals than there are rows in bag 17"):
+        fit_on(client, COUNTS, target, source, shares, sizes=sizes)
 
 
 def test_ids_and_labels_that_cannot_be_used_are_refused(client):

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from distributed import Client, Future, wait
+from dask.sizeof import sizeof
+from distributed import Client, Future
 from numpy.typing import NDArray
 
 from bagshift.estimators._coupled import Loss, hinge_loss
@@ -134,7 +135,7 @@ def blocks_of_means(
         ids, n_rows = bags.ids[first:end], bags.n_rows[first:end]
         futures.append(client.submit(_mean_units, part, columns, ids, n_rows, known, pure=False))
     del parts
-    return Blocks(client, _done(futures), each, n_bags, n_bags, n_features)
+    return Blocks(client, _done(client, futures), each, n_bags, n_bags, n_features)
 
 
 def blocks_of_counted_rows(
@@ -155,7 +156,7 @@ def blocks_of_counted_rows(
         block = known.between(first, end)
         futures.append(client.submit(_counted_rows, part, columns, ids, block, pure=False))
     del parts
-    return Blocks(client, _done(futures), each, counts.n_rows, counts.n_bags, n_features)
+    return Blocks(client, _done(client, futures), each, counts.n_rows, counts.n_bags, n_features)
 
 
 def _brought_together(client: Client, frame: Any, bags: Bagged, borders: Numbers) -> list[Future]:
@@ -257,7 +258,7 @@ def blocks_of_labelled_rows(
             pieces.append(client.submit(_cut, parts[number], lengths[number], rows, pure=False))
         futures.append(client.submit(_labelled_rows, pieces, columns, labels, pure=False))
     del parts, pieces
-    return Blocks(client, _done(futures), each, n_rows, n_rows, n_features)
+    return Blocks(client, _done(client, futures), each, n_rows, n_rows, n_features)
 
 
 def _cut(frame: Any, length: int, rows: slice) -> Any:
@@ -304,7 +305,7 @@ def standardised(blocks: Blocks, scale: ColumnScale | None) -> Blocks:
     """Return blocks with standardised columns."""
     if scale is None:
         return blocks
-    return replace(blocks, futures=_done(blocks.map(_scaled, scale=scale)))
+    return replace(blocks, futures=_done(blocks.client, blocks.map(_scaled, scale=scale)))
 
 
 def _powers(block: Any, less: NDArray[Any], power: int) -> NDArray[np.float64]:
@@ -319,12 +320,9 @@ def _scaled(block: Any, scale: ColumnScale) -> Any:
 # All --------------------------------------------------------------------------------------
 
 
-def _done(futures: list[Future]) -> list[Future]:
-    """Wait for blocks; raise what went wrong in the first of them that failed."""
-    wait(futures)
-    for future in futures:
-        if future.status == "error":
-            future.result()
+def _done(client: Client, futures: list[Future]) -> list[Future]:
+    """Wait for blocks; raise what went wrong in one of them."""
+    client.gather(client.map(sizeof, futures, pure=False))
     return futures
 
 
