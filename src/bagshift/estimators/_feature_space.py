@@ -80,6 +80,27 @@ def column_scale(data: TrainingData, rule: bool | str) -> ColumnScale | None:
             w @ rows.astype(np.float64, copy=False) for w, rows in _weighted(halves, parts)
         )
         variance = sum(w @ (rows - center) ** 2 for w, rows in _weighted(halves, parts))
+    return scale_from(np.asarray(center), np.asarray(variance), rule)
+
+
+def scale_from(center: Floats, variance: Floats, rule: bool | str) -> ColumnScale | None:
+    """Return how to standardise columns of which centre and variance are known, or None.
+
+    Parameters
+    ----------
+    center, variance : ndarray of shape (n_features,)
+    rule : {True, False, "auto"}
+        As `column_scale` has it.
+
+    Returns
+    -------
+    ColumnScale or None
+
+    Raises
+    ------
+    ValueError
+        When features are too large to be squared.
+    """
     if not np.all(np.isfinite(variance)):
         raise ValueError(_TOO_LARGE)
     spread = np.sqrt(variance)

@@ -8,6 +8,7 @@ over all rows goes on from there.
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from bagshift._bags.count_weights import weigh_counts
 from bagshift.estimators._count_starts import End, best_end, starts_of, warn_about
-from bagshift.estimators._feature_space import FeatureSpace
+from bagshift.estimators._feature_space import ColumnScale, FeatureSpace
 from bagshift.estimators._stored_data import StoredBags, StoredData
 from bagshift.estimators._stored_units import Record, store_columns
 from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
@@ -91,22 +92,63 @@ def fit_stored_counts(
         costs = np.broadcast_to(machine.C_source, data.n_source)
         source = LabelledRows(data.X_source, orientation * data.source_signs, costs)
     with threads(n_threads) as pool:
-        of_source = None if source is None else RowPasses(source, pool)
-        of_target = RowPasses(target, pool)
-        begin = _begin(machine, of_source, of_target)
-        result = solve_coupled_logistic_passes(
-            None if of_source is None else record(of_source, "source"),
-            record(of_target, "target"),
-            float(machine.coupling),
-            start=begin.result.machines,
-            tol=machine.tol,
-            max_iter=machine.max_iter,
+        return fit_count_passes(
+            machine,
+            data,
+            None if source is None else record(RowPasses(source, pool), "source"),
+            record(RowPasses(target, pool), "target"),
             executor=pool,
         )
+
+
+def fit_count_passes(
+    machine: CountLikelihoodClassifier,
+    data: StoredData,
+    source: Passes | None,
+    target: Passes,
+    *,
+    scale: ColumnScale | None = None,
+    executor: Executor | None = None,
+) -> CountLikelihoodClassifier:
+    """Fit the machine with a linear kernel by passes over its rows, wherever they lie.
+
+    Parameters
+    ----------
+    machine : CountLikelihoodClassifier
+        Fitted in place.
+    data : StoredData
+        Its rows are not looked at.
+    source, target : Passes or None
+    scale : ColumnScale, optional
+        How the columns of these rows were standardised.
+    executor : Executor, optional
+        Whose threads go over a sample.
+
+    Returns
+    -------
+    CountLikelihoodClassifier
+        The machine.
+
+    Warns
+    -----
+    ConvergenceWarning, ReversedScoresWarning
+        As the machine warns otherwise.
+    """
+    begin = _begin(machine, source, target)
+    result = solve_coupled_logistic_passes(
+        source,
+        target,
+        float(machine.coupling),
+        start=begin.result.machines,
+        tol=machine.tol,
+        max_iter=machine.max_iter,
+        executor=executor,
+    )
     end = replace(begin, result=result)
-    store_columns(machine, data.n_features)
-    machine._store(data, orientation, _LINEAR, None, end)  # type: ignore[arg-type]
-    warn_about(end, has_source=data.n_source > 0 and machine.C_source > 0)
+    orientation = -1.0 if data.is_flipped else 1.0
+    store_columns(machine, target.n_features)
+    machine._store(data, orientation, _LINEAR, scale, end)  # type: ignore[arg-type]
+    warn_about(end, has_source=source is not None and machine.C_source > 0)
     return machine
 
 
@@ -136,14 +178,15 @@ def counts_of(bags: StoredBags) -> BagCounts:
     return BagCounts(starts, found.first_counts, found.weight_starts, found.log_weights)
 
 
-def _begin(machine: CountLikelihoodClassifier, source: RowPasses | None, target: RowPasses) -> End:
+def _begin(machine: CountLikelihoodClassifier, source: Passes | None, target: Passes) -> End:
     """Return the best end of the starts on a sample."""
     n_rows = target.n_rows + (0 if source is None else source.n_rows)
     part = min(1.0, SAMPLED_ROWS / n_rows)
-    bags: Any = target.sample(part)
     rows: Any = None if source is None else source.sample(part)
-    if bags is None:  # as large as the sample, each of them
-        bags = target.rows.take([0])
+    bags: Any = target.sample(part)
+    while bags is None:  # as large as the sample, each of them
+        part = min(1.0, 2.0 * part)
+        bags = target.sample(part)
     n_features = target.n_features
     problem = CoupledLogisticProblem(
         source_features=np.empty((0, n_features)) if rows is None else rows.features,

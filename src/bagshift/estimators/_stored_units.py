@@ -66,11 +66,40 @@ def fit_stored_units(
 
         source = passes(data.X_source, losses.source, "source") if data.n_source else None
         target = passes(data.X_target, losses.target[0], "target")
-        tol, limit = machine._explicit_limits("newton")
-        result = solve_coupled_linear_passes(
-            source, target, losses.coupling, tol=tol, max_iter=limit
-        )
-    store_columns(machine, data.n_features)
+        return fit_unit_passes(machine, data, source, target, losses.coupling)
+
+
+def fit_unit_passes(
+    machine: ScalableMachine,
+    data: StoredData,
+    source: LinearPasses | None,
+    target: LinearPasses,
+    coupling: float,
+) -> ScalableMachine:
+    """Fit a machine with a linear kernel by passes over its units, wherever they lie.
+
+    Parameters
+    ----------
+    machine : TGPLM or InverseCalibrationSVM
+        Fitted in place.
+    data : StoredData
+        Its rows are not looked at.
+    source, target : LinearPasses or None
+    coupling : float
+
+    Returns
+    -------
+    ScalableMachine
+        The machine.
+
+    Warns
+    -----
+    ConvergenceWarning
+        When the solver stopped before its end.
+    """
+    tol, limit = machine._explicit_limits("newton")
+    result = solve_coupled_linear_passes(source, target, coupling, tol=tol, max_iter=limit)
+    store_columns(machine, target.n_features)
     solution = ExplicitSolution(result, _LINEAR, "newton")
     machine._store(data, _LINEAR.kernel, solution)  # type: ignore[arg-type]
     if complaint := machine._complaint(solution):

@@ -14,6 +14,7 @@ from bagshift.scale._keys import BagIds
 from bagshift.scale._streaming import Progress
 from bagshift.scale.bag_index import BagIndex, ShareTable, Unmatched, index_bags
 from bagshift.scale.connection import connect, memory_bytes
+from bagshift.scale.dask_fit import fit_dask
 from bagshift.scale.decoding import DecodedRows, decode_rows
 from bagshift.scale.labels import LabelColumn, label_counts
 from bagshift.scale.means import BagMeans, bag_means, bag_means_sql
@@ -53,6 +54,7 @@ __all__ = [
     "connect",
     "decode_rows",
     "draw_bags",
+    "fit_dask",
     "index_bags",
     "label_counts",
     "memory_bytes",

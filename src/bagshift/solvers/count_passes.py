@@ -65,11 +65,15 @@ class RowPasses:
         Whose threads compute a chunk at a time each; results do not depend on it.
     chunk_rows : int, default=8192
         Rows of a chunk. Part of what a sum is to the last digit, and of what is sampled.
+    first_chunk : int, default=0
+        Number of the first chunk, where these rows are a block of more. Which units are drawn
+        depends on it.
     """
 
     rows: Rows
     pool: Executor | None = None
     chunk_rows: int = CHUNK_ROWS
+    first_chunk: int = 0
     _borders: NDArray[np.int64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -118,11 +122,20 @@ class RowPasses:
         LabelledRows or CountedRows or None
             In their order, the same ones every time, chunk by chunk; None when none was drawn.
         """
-        parts = [found for found in self._map(lambda i: self._draw(i, part)) if found is not None]
-        if not parts:
-            return None
-        sample = type(self.rows).concatenate(parts)  # type: ignore[arg-type]
-        return sample.scaled(self.n_units / sample.n_units)
+        return standing_for(self.n_units, [self.draw(part)])
+
+    def draw(self, part: float) -> Rows | None:
+        """Draw the same units, with their own costs.
+
+        Parameters
+        ----------
+        part : float
+
+        Returns
+        -------
+        LabelledRows or CountedRows or None
+        """
+        return _joined(list(self._map(lambda i: self._draw(i, part))))
 
     @property
     def _n_chunks(self) -> int:
@@ -133,7 +146,7 @@ class RowPasses:
 
     def _draw(self, number: int, part: float) -> Rows | None:
         chunk = self._chunk(number)
-        units = drawn(number, chunk.n_units, part)
+        units = drawn(self.first_chunk + number, chunk.n_units, part)
         return chunk.take(units) if len(units) else None
 
     def _map(self, compute: Callable[[int], Result]) -> Iterator[Result]:
@@ -163,3 +176,26 @@ def drawn(number: int, n_units: int, part: float) -> NDArray[np.int64]:
     (52, 1000)
     """
     return np.flatnonzero(np.random.default_rng(number).random(n_units) < part)
+
+
+def standing_for(n_units: int, parts: list[Rows | None]) -> Rows | None:
+    """Return units that were drawn, with costs that stand for all.
+
+    Parameters
+    ----------
+    n_units : int
+        How many they were drawn from.
+    parts : list of LabelledRows or CountedRows or None
+        What was drawn of each block; None where nothing was.
+
+    Returns
+    -------
+    LabelledRows or CountedRows or None
+    """
+    sample = _joined(parts)
+    return None if sample is None else sample.scaled(n_units / sample.n_units)
+
+
+def _joined(parts: list[Rows | None]) -> Rows | None:
+    found = [part for part in parts if part is not None]
+    return type(found[0]).concatenate(found) if found else None  # type: ignore[arg-type]

@@ -211,6 +211,21 @@ def solve_coupled_linear_passes(
     )
 
 
+def are_few(n_units: int) -> bool:
+    """Return whether units are so few that all are looked at until the end.
+
+    Parameters
+    ----------
+    n_units : int
+        Of both machines.
+
+    Returns
+    -------
+    bool
+    """
+    return n_units <= _MANY_UNITS
+
+
 # Search -----------------------------------------------------------------------------------
 
 
@@ -227,7 +242,7 @@ class _Search:
 
     def run(self, start: Floats | None) -> SmoothedPoint:
         """Return the exact minimum, or where the limit of passes was met."""
-        is_few = self._n_units <= _MANY_UNITS
+        is_few = are_few(self._n_units)
         if start is None and is_few:
             point = self._smoothly(np.zeros(self.coordinates.size), _ROUGH)
             return self._exactly(point, np.inf)

@@ -42,10 +42,14 @@ class UnitPasses:
     units : LinearUnits
     pool : Executor, optional
         Whose threads compute a chunk at a time each; results do not depend on it.
+    first_chunk : int, default=0
+        Number of the first chunk, where these units are a block of more. Which units are drawn
+        depends on it.
     """
 
     units: LinearUnits
     pool: Executor | None = None
+    first_chunk: int = 0
 
     @property
     def n_units(self) -> int:
@@ -60,7 +64,9 @@ class UnitPasses:
     @property
     def total_cost(self) -> float:
         """Sum of the costs."""
-        return float(self.units.costs.sum())
+        costs = self.units.costs
+        parts = self._map(lambda number: np.array(costs[_rows_of(number)].sum()))
+        return float(add_up(parts, self._n_chunks))
 
     def gathered(self) -> UnitPasses:
         """Return passes over the same units in memory.
@@ -100,7 +106,7 @@ class UnitPasses:
     @property
     def holds_lines(self) -> bool:
         """Whether the units are few enough to keep two numbers of each."""
-        return self.n_units <= _MOST_HELD
+        return are_lines_held(self.n_units)
 
     def line(
         self, machine: LinearMachine, direction: LinearMachine, smoothing: float
@@ -121,19 +127,54 @@ class UnitPasses:
             Takes an array of how far along the line the places are, and returns one of slopes;
             each call is a pass where lines are not held.
         """
-
-        def slopes(chunk: LinearUnits, ends: tuple[Floats, Floats], lengths: Floats) -> Floats:
-            return chunk.slopes(*ends, smoothing=smoothing, lengths=lengths)
-
-        if not self.holds_lines:
-            return lambda lengths: self._add_up(
-                lambda chunk: slopes(chunk, chunk.along(machine, direction), lengths)
+        if self.holds_lines:
+            held = self.along(machine, direction)
+            return lambda lengths: self.slopes(held, smoothing, lengths)
+        return lambda lengths: self._add_up(
+            lambda chunk: chunk.slopes(
+                *chunk.along(machine, direction), smoothing=smoothing, lengths=lengths
             )
-        held = list(self._map(lambda number: self._chunk(number).along(machine, direction)))
-        return lambda lengths: add_up(
-            self._map(lambda number: slopes(self._chunk(number), held[number], lengths)),
-            self._n_chunks,
         )
+
+    def along(
+        self, machine: LinearMachine, direction: LinearMachine
+    ) -> list[tuple[Floats, Floats]]:
+        """Return the residuals at a machine, and how scores change along a line from there.
+
+        Parameters
+        ----------
+        machine, direction : LinearMachine
+            As `line` has them.
+
+        Returns
+        -------
+        list of tuple of ndarray
+            For each chunk.
+        """
+        return list(self._map(lambda number: self._chunk(number).along(machine, direction)))
+
+    def slopes(
+        self, held: list[tuple[Floats, Floats]], smoothing: float, lengths: Floats
+    ) -> Floats:
+        """Return the slope of the smoothed loss at some places on a line that is held.
+
+        Parameters
+        ----------
+        held : list of tuple of ndarray
+            What `along` returned.
+        smoothing : float
+        lengths : ndarray of shape (n_lengths,)
+            How far along the line the places are.
+
+        Returns
+        -------
+        ndarray of shape (n_lengths,)
+        """
+
+        def compute(number: int) -> Floats:
+            return self._chunk(number).slopes(*held[number], smoothing=smoothing, lengths=lengths)
+
+        return add_up(self._map(compute), self._n_chunks)
 
     def sample(self, part: float) -> LinearUnits:
         """Draw units, with costs that stand for all of them.
@@ -148,15 +189,20 @@ class UnitPasses:
         LinearUnits
             In their order. The same ones every time, chunk by chunk.
         """
-        drawn = concatenate(self._map(lambda number: self._draw(number, part)))
-        factor = self.n_units / drawn.n_units
-        return LinearUnits(
-            drawn.features,
-            drawn.targets,
-            drawn.half_widths,
-            factor * drawn.lower,
-            factor * drawn.upper,
-        )
+        return standing_for(self.n_units, self.draw(part))
+
+    def draw(self, part: float) -> LinearUnits:
+        """Draw the same units, with their own costs.
+
+        Parameters
+        ----------
+        part : float
+
+        Returns
+        -------
+        LinearUnits
+        """
+        return concatenate(self._map(lambda number: self._draw(number, part)))
 
     def near(self, machine: LinearMachine, width: float) -> tuple[UnitPasses, Sums]:
         """Part the units by their distance from the borders of their tubes.
@@ -209,11 +255,9 @@ class UnitPasses:
         slope, room : float
             As :class:`LinearUnits` has them.
         """
-        parts = [chunk.room(chunk.residuals(machine), up=up) for chunk in self._chunks()]
-        return sum(slope for slope, _ in parts), min(room for _, room in parts)
-
-    def _chunks(self) -> Iterator[LinearUnits]:
-        return map(self._chunk, range(self._n_chunks))
+        parts = list(self._map(lambda number: _room(self._chunk(number), machine, up)))
+        slope = add_up((np.array(slope) for slope, _ in parts), len(parts))
+        return float(slope), min(room for _, room in parts)
 
     def _chunk(self, number: int) -> LinearUnits:
         return (self._kept[number] if self.holds_lines else self._cut(number)).read()
@@ -223,7 +267,7 @@ class UnitPasses:
         return [self._cut(number) for number in range(self._n_chunks)]
 
     def _cut(self, number: int) -> LinearUnits:
-        return self.units.take(slice(number * CHUNK_ROWS, (number + 1) * CHUNK_ROWS))
+        return self.units.take(_rows_of(number))
 
     @property
     def _n_chunks(self) -> int:
@@ -239,8 +283,32 @@ class UnitPasses:
     def _draw(self, number: int, part: float) -> LinearUnits:
         chunk = self._chunk(number)
         n_drawn = round(part * chunk.n_units)
-        rows = np.random.default_rng(number).choice(chunk.n_units, n_drawn, replace=False)
+        generator = np.random.default_rng(self.first_chunk + number)
+        rows = generator.choice(chunk.n_units, n_drawn, replace=False)
         return chunk.take(np.sort(rows))
+
+
+def are_lines_held(n_units: int) -> bool:
+    """Return whether units are few enough to keep two numbers of each.
+
+    Parameters
+    ----------
+    n_units : int
+
+    Returns
+    -------
+    bool
+    """
+    return n_units <= _MOST_HELD
+
+
+def _rows_of(number: int) -> slice:
+    """Return which units are those of a chunk."""
+    return slice(number * CHUNK_ROWS, (number + 1) * CHUNK_ROWS)
+
+
+def _room(units: LinearUnits, machine: LinearMachine, up: bool) -> tuple[float, float]:
+    return units.room(units.residuals(machine), up=up)
 
 
 def _square_sum(units: LinearUnits) -> float:
@@ -279,4 +347,27 @@ def concatenate(parts: Iterable[LinearUnits]) -> LinearUnits:
     return LinearUnits(
         stack([part.features for part in kept]),
         *(np.concatenate([getattr(part, name) for part in kept]) for name in names),
+    )
+
+
+def standing_for(n_units: int, drawn: LinearUnits) -> LinearUnits:
+    """Return units that were drawn, with costs that stand for all.
+
+    Parameters
+    ----------
+    n_units : int
+        How many they were drawn from.
+    drawn : LinearUnits
+
+    Returns
+    -------
+    LinearUnits
+    """
+    factor = n_units / drawn.n_units
+    return LinearUnits(
+        drawn.features,
+        drawn.targets,
+        drawn.half_widths,
+        factor * drawn.lower,
+        factor * drawn.upper,
     )
