@@ -90,16 +90,21 @@ COUNT_CELLS = [
 ]
 
 
-def show_kernels() -> None:
+def show_kernels(file: Path | None) -> None:
+    """Print what was measured before and lies in a file; without one, measure at three widths."""
     names = ("slope", "square", "line", "near", "settled", "length", "labelled", "counted")
     print("Microseconds of a row, one core; GFLOP/s of what free rows add; ms of sum and step")
     print(f"{'features':>8}" + "".join(f"{n:>10}" for n in (*names, "GFLOP/s", "add", "step")))
-    for n_features in (50, 200, 1000):
-        rates = measure_rates(n_features)
+    widths = (50, 200, N_FEATURES) if file is None else (N_FEATURES,)
+    for n_features in widths:
+        rates = measure_rates(n_features) if file is None else kept_rates(file)[0]
         values = [1e6 * rates.as_rows()[name] for name in names]
         values += [1e-9 * n_features**2 / rates.square, 1e3 * rates.add, 1e3 * rates.step]
         print(f"{n_features:8}" + "".join(f"{value:10.3g}" for value in values), flush=True)
-    for n_rows, n_columns, n_bags in ((200_000, 100, 20_000), (20_000, 1000, 200)):
+    if file is not None:
+        show_reading(kept_rates(file)[1], N_FEATURES)
+        return
+    for n_rows, n_columns, n_bags in ((200_000, 100, 20_000), (20_000, N_FEATURES, 200)):
         show_reading(measure_reading(n_rows, n_columns, n_bags), n_columns)
 
 
@@ -113,7 +118,10 @@ def show_reading(rates: ReadingRates, n_columns: int) -> None:
 
 def show_plan(job: Job, rates: Rates, reading: ReadingRates) -> None:
     show_cluster(CLUSTER, job)
-    fit = [decoding_stage(CLUSTER, job, reading), *stages(CLUSTER, job, rates, reading, None)]
+    fit = [
+        decoding_stage(CLUSTER, job, reading),
+        *stages(CLUSTER, job, rates, reading, None, n_seeds=1),
+    ]
     for storage in ("by bag", "scattered", "rows moved"):
         found = [means_stage(CLUSTER, job, reading, storage), *fit]
         print(f"\nTGPLM, target files {storage}: {hours(total_seconds(found))}")
@@ -146,7 +154,10 @@ def show_cluster(cluster: Cluster, job: Job) -> None:
         f"machines are {cluster.slow_factor:g} times as slow, trees of {cluster.fan_in}\n"
         f"memory of a machine {worker_gigabytes(cluster, job):.1f} GB, of the driver "
         f"{driver_gigabytes(job):.1f} GB; partitions of {job.part_rows:,} rows, "
-        f"{1e-6 * 4 * job.part_rows * job.n_features:,.0f} MB"
+        f"{1e-6 * 4 * job.part_rows * job.n_features:,.0f} MB;\n"
+        f"passes with curvature {job.n_curved}, searches {job.n_lines}, {job.free:.0%} of the "
+        f"units free; driver {job.sample_seconds:g} s on the sample, {job.near_seconds:g} s near "
+        "a border"
     )
 
 
@@ -174,6 +185,7 @@ def show_interval(job: Job, rates: Rates, reading: ReadingRates) -> None:
             slowdown=between(0.75, 3.0),
             n_curved=round(between(3, 30)),
             n_lines=round(between(1, 15)),
+            part_chunks=int(rng.choice([2, 4, 8])),
             free=between(0.02, 0.2),
             driver_factor=between(0.5, 3.0),
         )
@@ -298,7 +310,7 @@ def main() -> int:
             print_linear([cell for cell in LINEAR_CELLS if cell[0] * cell[1] <= most])
             print_likelihood([cell for cell in COUNT_CELLS if cell[0] * cell[1] <= most])
         elif options.part == "kernels":
-            show_kernels()
+            show_kernels(options.rates)
         elif options.part == "check":
             from _cluster_check import check
 
