@@ -297,7 +297,8 @@ def kept_rates(file: Path | None) -> tuple[Rates, ReadingRates]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("part", choices=["passes", "kernels", "check", "plan", "growth", "sweep"])
+    parts = ["passes", "kernels", "check", "plan", "growth", "sweep"]
+    parser.add_argument("part", nargs="?", default="plan", choices=parts)
     parser.add_argument("--quick", action="store_true", help="without the largest problems")
     parser.add_argument("--rates", type=Path, help="file where kernels that were timed are kept")
     options = parser.parse_args()
