@@ -259,7 +259,13 @@ def test_a_known_length_of_rows_saves_drawing_them():
     plain = solve_coupled_logistic_passes(source, target, 1.0, tol=1e-9)
     # Neither can be drawn from.
     one, two = (
-        SimpleNamespace(n_rows=p.n_rows, n_units=p.n_units, n_features=p.n_features, sums=p.sums)
+        SimpleNamespace(
+            n_rows=p.n_rows,
+            n_units=p.n_units,
+            n_features=p.n_features,
+            waits=False,
+            sums=p.sums,
+        )
         for p in (source, target)
     )
     found = solve_coupled_logistic_passes(one, two, 1.0, tol=1e-9, row_length=row_length)
@@ -267,7 +273,9 @@ def test_a_known_length_of_rows_saves_drawing_them():
 
 
 class Partitions:
-    """Passes of an engine that keeps the rows in two places."""
+    """Passes of an engine that keeps the rows in two places and has to be waited for."""
+
+    waits = True
 
     def __init__(self, rows, chunk_rows, n_chunks):
         cut = rows.borders(chunk_rows)[n_chunks]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from dask.sizeof import sizeof
@@ -149,6 +149,8 @@ class DaskUnitPasses:
     """
 
     blocks: Blocks
+
+    waits: ClassVar[bool] = True
 
     @property
     def n_units(self) -> int:
@@ -311,6 +313,8 @@ class DaskRowPasses:
     """
 
     blocks: Blocks
+
+    waits: ClassVar[bool] = True
 
     @property
     def n_rows(self) -> int:

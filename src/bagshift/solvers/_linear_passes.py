@@ -39,6 +39,10 @@ class LinearPasses(Protocol):
     def holds_lines(self) -> bool:
         """Return whether slopes along a line take one pass, however many are asked for."""
 
+    @property
+    def waits(self) -> bool:
+        """Return whether others compute the answers, so that two can be waited for at once."""
+
     def square_sum(self) -> float:
         """Return the sum of the squares of all features."""
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from bagshift.solvers._chunks import both
 from bagshift.solvers._coordinates import (
     Coordinates,
     Machines,
@@ -180,8 +181,12 @@ class PassesObjective:
     def at(self, v: Floats) -> CurvedPoint:
         machines = self.coordinates.decode(v)
         nothing = Sums(0.0, 0.0, np.zeros(self.coordinates.n_features + 1))
-        source = nothing if self.source is None else self.source.sums(machines.source)
-        target = nothing if self.target is None else self.target.sums(machines.target)
+        parts = (self.source, self.target)
+        source, target = both(
+            lambda: nothing if self.source is None else self.source.sums(machines.source),
+            lambda: nothing if self.target is None else self.target.sums(machines.target),
+            together=all(part is not None and part.waits for part in parts),
+        )
         self.n_passes += 1
         found = in_unknowns(self.coordinates, v, source, target)
         point = CurvedPoint(

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
 
+from bagshift.solvers._chunks import both
 from bagshift.solvers._coordinates import Coordinates, LinearMachine
 from bagshift.solvers._linear_passes import LinearPasses
 from bagshift.solvers._sums import Sums, in_unknowns
@@ -81,6 +82,10 @@ class Part:
     passes: LinearPasses | None
     settled: Floats
 
+    @property
+    def waits(self) -> bool:
+        return self.passes is not None and self.passes.waits
+
     def sums(self, machine: LinearMachine, smoothing: float) -> Sums:
         settled = Sums(0.0, 0.0, self.settled)
         if self.passes is None:
@@ -123,8 +128,11 @@ class SmoothedProblem:
 
     def at(self, v: Floats) -> SmoothedPoint:
         machines = self.coordinates.decode(v)
-        source = self.source.sums(machines.source, self.smoothing)
-        target = self.target.sums(machines.target, self.smoothing)
+        source, target = both(
+            lambda: self.source.sums(machines.source, self.smoothing),
+            lambda: self.target.sums(machines.target, self.smoothing),
+            together=self.source.waits and self.target.waits,
+        )
         found = in_unknowns(self.coordinates, v, source, target)
         gradient, penalty = found.gradient, self.coordinates.penalty
         has_penalty = penalty > 0

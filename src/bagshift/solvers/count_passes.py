@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,10 @@ class Passes(Protocol):
     @property
     def n_features(self) -> int:
         """Return the number of features."""
+
+    @property
+    def waits(self) -> bool:
+        """Return whether others compute the answers, so that two can be waited for at once."""
 
     def sums(self, machine: LinearMachine) -> Sums:
         """Return loss, slope and curvature at a machine; the gap is 0."""
@@ -74,6 +78,7 @@ class RowPasses:
     pool: Executor | None = None
     chunk_rows: int = CHUNK_ROWS
     first_chunk: int = 0
+    waits: ClassVar[bool] = False
     _borders: NDArray[np.int64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -32,7 +32,7 @@ from itertools import chain, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from bagshift.solvers._chunks import threads
+from bagshift.solvers._chunks import both, threads
 from bagshift.solvers._coordinates import (
     Coordinates,
     LinearMachine,
@@ -290,8 +290,11 @@ class _Search:
     def _exactly(self, point: SmoothedPoint, width: float) -> SmoothedPoint:
         """Return the exact minimum, if all units farther than `width` stay on their sides."""
         machines = self.coordinates.decode(point.v)
-        source = _near(self.source, machines.source, width)
-        target = _near(self.target, machines.target, width)
+        source, target = both(
+            lambda: _near(self.source, machines.source, width),
+            lambda: _near(self.target, machines.target, width),
+            together=self.target.waits and self.source is not None,
+        )
         near = point
         for smoothing in chain(_SHARP, repeat(_SHARP[-1], _MOST_MORE)):
             objective = SmoothedProblem(source, target, self.coordinates, smoothing)

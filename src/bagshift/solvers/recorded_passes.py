@@ -149,6 +149,10 @@ class _Recorded(Generic[AnyPasses]):
     def n_features(self) -> int:
         return self.passes.n_features
 
+    @property
+    def waits(self) -> bool:
+        return self.passes.waits
+
     def _sums(self, question: list[Any], compute: Callable[[], Sums]) -> Sums:
         return _to_sums(self.log.answer(question, lambda: _from_sums(compute())))
 

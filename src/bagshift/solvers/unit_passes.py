@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,8 @@ class UnitPasses:
     units: LinearUnits
     pool: Executor | None = None
     first_chunk: int = 0
+
+    waits: ClassVar[bool] = False
 
     @property
     def n_units(self) -> int:
