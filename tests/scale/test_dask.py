@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from itertools import pairwise
+from threading import Lock
 
 import dask
 import dask.dataframe as dd
@@ -302,14 +303,14 @@ def test_a_killed_worker_changes_no_digit(client, machine, many, fitted, monkeyp
     expected = fitted(machine)
     passes = DaskUnitPasses if machine is TGPLM_MACHINE else DaskRowPasses
     question = "sums" if machine is TGPLM_MACHINE else "sample"
-    ask, killed = getattr(passes, question), []
+    ask, killed, one_at_a_time = getattr(passes, question), [], Lock()
 
     def kill_and_ask(self, *arguments):
-        holders = client.who_has(self.blocks.futures)
-        if not killed:
-            worker = next(iter(holders.values()))[0]
-            killed.append(client.run(os.getpid, workers=[worker])[worker])
-            os.kill(killed[0], signal.SIGKILL)
+        with one_at_a_time:  # both machines' passes are asked at once
+            if not killed:
+                worker = next(iter(client.who_has(self.blocks.futures).values()))[0]
+                killed.append(client.run(os.getpid, workers=[worker])[worker])
+                os.kill(killed[0], signal.SIGKILL)
         return ask(self, *arguments)
 
     monkeypatch.setattr(passes, question, kill_and_ask)
