@@ -174,7 +174,11 @@ def plan_league(
 
 
 def run_league(
-    plan: LeaguePlan, *, command: str, n_jobs: int = 1, progress: Progress | None = None
+    plan: LeaguePlan,
+    *,
+    command: str,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> League:
     """Run what is missing of a league, and write its page.
 
@@ -184,8 +188,8 @@ def run_league(
         The plan.
     command : str
         The command line, for the page.
-    n_jobs : int, default=1
-        Cells computed at the same time.
+    n_jobs : int or None, default=None
+        Cells computed at the same time, by processes or as the joblib backend in force says.
     progress : callable, optional
         Called with the number of cells done and of all.
 
@@ -198,7 +202,7 @@ def run_league(
     TableError
         When the folder of the results cannot be written to.
     BrokenProcessPool
-        When one of the processes was killed.
+        When one of the processes of this machine was killed.
     """
     make_folder(plan.output)
     check_writable(plan.cells_file)

@@ -4,10 +4,13 @@
 A run can be killed at any moment: cells that stand in its file are not computed again, and no line
 of it is half-written. Cells are computed in the order of the jobs, so what a broken run leaves
 behind is a beginning of the whole. A cell that failed is tried again by the next run.
+
+Who computes is up to joblib: processes of this machine, or what ``joblib.parallel_config`` says.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,9 +20,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from joblib import Parallel, delayed  # type: ignore[import-untyped]
+from joblib import (  # type: ignore[import-untyped]
+    Parallel,
+    delayed,
+    effective_n_jobs,
+    parallel_config,
+)
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from bagshift.exceptions import BagError, TableError
@@ -29,6 +37,12 @@ Progress = Callable[[int, int], None]
 
 _NOTHING = float("nan")
 LONGEST_REASON = 300
+
+# Cells per worker that are waited for together where a backend returns all results at once.
+_CELLS_PER_ROUND = 8
+
+# Warnings and CPU seconds are those of a process, so its threads take turns.
+_ONE_CELL_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -80,7 +94,11 @@ class Job:
 
 
 def run_jobs(
-    jobs: Sequence[Job], file: Path, *, n_jobs: int = 1, progress: Progress | None = None
+    jobs: Sequence[Job],
+    file: Path,
+    *,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> list[Cell]:
     """Compute the cells that a file does not have yet, and return all that were asked for.
 
@@ -90,8 +108,10 @@ def run_jobs(
         What to compute.
     file : Path
         CSV file of the cells, in a folder that is there; each is appended as soon as it is known.
-    n_jobs : int, default=1
-        Cells computed at the same time, each in a process with one thread.
+    n_jobs : int or None, default=None
+        Cells computed at the same time, each in a process with one thread. As in joblib: None is
+        one, or what :func:`joblib.parallel_config` says; its backend decides where the processes
+        are.
     progress : callable, optional
         Called with the number of cells done and of all.
 
@@ -103,7 +123,7 @@ def run_jobs(
     Raises
     ------
     BrokenProcessPool
-        When one of the processes was killed.
+        When one of the processes of this machine was killed.
     TableError
         When the file cannot be read or written to.
     """
@@ -164,12 +184,22 @@ def make_folder(folder: Path) -> None:
         raise TableError(f"The folder {folder} cannot be made: {reason}.") from error
 
 
-def _computed(jobs: Sequence[Job], n_jobs: int) -> Iterable[Cell]:
-    if n_jobs == 1:
-        return map(compute_cell, jobs)
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    cells: Iterable[Cell] = parallel(delayed(compute_cell)(job) for job in jobs)
+def _computed(jobs: Sequence[Job], n_jobs: int | None) -> Iterable[Cell]:
+    """Yield cells as they are known, in no order."""
+    tasks = [delayed(compute_cell)(job) for job in jobs]
+    try:
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    except ValueError:  # of a backend that has no result before it has all of them
+        return _computed_in_rounds(tasks, n_jobs)
+    cells: Iterable[Cell] = parallel(tasks)
     return cells
+
+
+def _computed_in_rounds(tasks: Sequence[Any], n_jobs: int | None) -> Iterator[Cell]:
+    n_together = _CELLS_PER_ROUND * effective_n_jobs(n_jobs)
+    with Parallel(n_jobs=n_jobs, batch_size=1) as parallel:
+        for first in range(0, len(tasks), n_together):
+            yield from parallel(tasks[first : first + n_together])
 
 
 def compute_cell(job: Job) -> Cell:
@@ -186,14 +216,14 @@ def compute_cell(job: Job) -> Cell:
     """
     status: Literal["done", "impossible", "failed"] = "done"
     outcome = Outcome(_NOTHING, _NOTHING, "")
-    before = time.process_time()
-    with threadpool_limits(1), _gathered_warnings() as reasons:  # CPU times of one core
+    with _ONE_CELL_AT_A_TIME, _in_one_thread(), _gathered_warnings() as reasons:
+        before = time.process_time()
         try:
             outcome = job.compute(job)
         except Exception as error:  # a night's run is worth more than its one cell
             status = "impossible" if isinstance(error, BagError) else "failed"
             reasons.append(f"{type(error).__name__}: {' '.join(str(error).split())}")
-    taken = time.process_time() - before
+        taken = time.process_time() - before
     return Cell(
         task=job.task,
         bags=job.bags,
@@ -213,6 +243,13 @@ def compute_cell(job: Job) -> Cell:
 
 def _shortened(reason: str) -> str:
     return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 3]}..."
+
+
+@contextmanager
+def _in_one_thread() -> Iterator[None]:
+    """Let all that is done in the block be done here: CPU times are those of one core."""
+    with threadpool_limits(1), parallel_config(backend="sequential", n_jobs=1):
+        yield
 
 
 @contextmanager

@@ -27,8 +27,8 @@ class Request:
         Folder of the real data; None looks where the library looks.
     n_draws : int or None
         Draws; None is the number of the part.
-    n_jobs : int
-        Processes.
+    n_jobs : int or None
+        Cells computed at the same time, by processes or as the joblib backend in force says.
     command : str
         The command line, for the page.
     """
@@ -37,7 +37,7 @@ class Request:
     output: Path
     data: Path | None = None
     n_draws: int | None = None
-    n_jobs: int = 1
+    n_jobs: int | None = None
     command: str = "bagshift reproduce"
 
 
