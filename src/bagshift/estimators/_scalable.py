@@ -16,13 +16,13 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bagshift.estimators._coupled import CoupledMachine, Loss, Losses, coupled_problem
 from bagshift.estimators._feature_space import FeatureSpace, feature_space
+from bagshift.estimators._threads import n_threads_of
 from bagshift.estimators._training import TrainingData
 from bagshift.kernels import Kernel, default_n_components, map_error, unit_means
 from bagshift.solvers import (
@@ -118,7 +118,7 @@ class ScalableMachine(CoupledMachine):
         tol, limit = self._explicit_limits(solver)
         if solver == "coordinate":
             return solve_coordinate_descent(problem, tol=tol, max_iter=limit)
-        n_threads = effective_n_jobs(self.n_jobs)
+        n_threads = n_threads_of(self.n_jobs)
         return solve_coupled_linear(problem, tol=tol, max_iter=limit, n_threads=n_threads)
 
     def _complaint(self, result: Any) -> str | None:

@@ -40,7 +40,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -55,6 +54,7 @@ from bagshift.estimators._count_units import CountUnits, count_units
 from bagshift.estimators._feature_space import ColumnScale, FeatureSpace, standardize
 from bagshift.estimators._kernel_machine import TransferKernelMachine
 from bagshift.estimators._logistic_machine import LogisticMachine
+from bagshift.estimators._threads import n_threads_of
 from bagshift.estimators._training import TrainingData, read_training
 from bagshift.solvers import LinearMachine
 from bagshift.solvers.coupled_logistic import (
@@ -312,7 +312,7 @@ class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
             counts=units.counts,
             bag_costs=self.C_target * units.weights,
             coupling=float(self.coupling),
-            n_threads=effective_n_jobs(self.n_jobs),
+            n_threads=n_threads_of(self.n_jobs),
         )
 
     def _store(
