@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Cross-validated count log-likelihood of many settings of the count-likelihood machine.
 
-What settings have in common is computed once: the features of all rows for each kernel, and the
-starts of each fold. Within a fold, settings are solved from one another. From the source machine
-the coupling falls, so that the target machine leaves the pooled one step by step; from inverse
-calibration the cost of the target grows, so that the counts take over step by step. These are
-paths to the minima that the two starts stand for.
+What settings have in common is computed once: the features of all rows for each kernel in every
+process that works, and the starts of each fold. Within a fold, settings are solved from one
+another. From the source machine the coupling falls, so that the target machine leaves the pooled
+one step by step; from inverse calibration the cost of the target grows, so that the counts take
+over step by step. These are paths to the minima that the two starts stand for.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from bagshift.estimators._training import TrainingData
 from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
 from bagshift.kernels import require_memory
 from bagshift.model_selection._folds import BagFold, shuffled_folds
-from bagshift.model_selection._grouping import Task, counter, group, in_parallel, parameters
+from bagshift.model_selection._grouping import group, parameters
+from bagshift.model_selection._parallel import Common, Task, counter, in_parallel, seed_of, workers
 from bagshift.model_selection._search_engine import BagScores, FoldScores, Grid, Progress
 from bagshift.model_selection.grids import count_grid
 from bagshift.model_selection.splitters import LeaveOneBagOut
@@ -108,16 +109,7 @@ class CountEngine:
 
     def require_memory(self, machines: list[Any], given: TrainingData, n_running: int) -> None:
         """Refuse features that do not fit with a part of them for every running fold."""
-        if machines[0]._kernel(given).name == "linear":
-            return
-        n_rows = given.n_source + len(given.bags)
-        rank = min(machines[0].n_components or _MOST_LANDMARKS, _MOST_LANDMARKS, n_rows)
-        require_memory(
-            (1 + n_running) * n_rows * rank * 8,
-            f"A low-rank map of {n_rows:,} rows with {rank:,} landmarks and a copy for "
-            f"{n_running:,} fold{'' if n_running == 1 else 's'} at a time",
-            "lower n_components or n_jobs, or use kernel='linear'",
-        )
+        _require_memory(machines[0], given, n_running)
 
     def cross_validate(
         self,
@@ -160,13 +152,37 @@ class CountEngine:
         blocks = group(range(len(machines)), lambda i: parameters(machines[i], _SPACE))
         advance = counter(progress, len(blocks) * len(folds))
         scores = _Scores(len(machines), given, folds)
-        for members in blocks:
-            # Made in the call, so that the features of one kernel are gone before the next.
-            block = _make_block([machines[i] for i in members], given, units)
-            results = in_parallel(partial(_run_fold, block), folds, advance, n_jobs)
-            for number, result in enumerate(results):
-                scores.add(members, number, result)
+        with workers(n_jobs) as run:
+            for members in blocks:
+                of_kernel = [machines[i] for i in members]
+                # Made in the call, so that the features of one kernel are gone before the next.
+                block = Common(
+                    partial(
+                        _make_block, of_kernel, given, units, seed_of(of_kernel[0].random_state)
+                    ),
+                    given.X_source,
+                    given.X_target,
+                )
+                results = in_parallel(run, _run_fold, block, folds, advance)
+                for number, result in enumerate(results):
+                    scores.add(members, number, result)
         return scores.as_fold_scores()
+
+
+def _require_memory(
+    machine: CountLikelihoodClassifier, given: TrainingData, n_running: int
+) -> None:
+    """Refuse features that do not fit with a part of them for every running fold."""
+    if machine._kernel(given).name == "linear":
+        return
+    n_rows = given.n_source + len(given.bags)
+    rank = min(machine.n_components or _MOST_LANDMARKS, _MOST_LANDMARKS, n_rows)
+    require_memory(
+        (1 + n_running) * n_rows * rank * 8,
+        f"A low-rank map of {n_rows:,} rows with {rank:,} landmarks and a copy for "
+        f"{n_running:,} fold{'' if n_running == 1 else 's'} at a time",
+        "lower n_components or n_jobs, or use kernel='linear'",
+    )
 
 
 class _Scores:
@@ -213,16 +229,17 @@ class _Scores:
 
 
 def _make_block(
-    machines: list[CountLikelihoodClassifier], given: TrainingData, units: CountUnits
+    machines: list[CountLikelihoodClassifier], given: TrainingData, units: CountUnits, seed: int
 ) -> _Block:
     machine = machines[0]
+    _require_memory(machine, given, 1)
     data = standardize(given, machine._column_scale(given))
     space = feature_space(
         machine._kernel(data),
         data,
         n_components=min(machine.n_components or _MOST_LANDMARKS, _MOST_LANDMARKS),
         smallest=_SMALLEST_DIRECTION,
-        random_state=machine.random_state,
+        random_state=seed,
     )
     source = None if data.n_source == 0 else space.transform(data.X_source)
     return _Block(machines, data, units, source, space.transform(units.rows_from(data.X_target)))

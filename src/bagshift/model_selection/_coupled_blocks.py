@@ -46,17 +46,44 @@ class Chain:
 
 
 @dataclass(frozen=True)
+class Family:
+    """Settings with the same kernel, without data: what is sent to other processes."""
+
+    kernel: Kernel
+    chains: list[Chain]
+    n_settings: int
+
+
+@dataclass(frozen=True)
 class Block:
-    """Settings with the same kernel.
+    """A family of settings and its data.
 
     `given` is all training data, `data` the part that the machines learn from.
     """
 
-    machines: list[CoupledMachine]
+    family: Family
     given: TrainingData
     data: TrainingData
-    kernel: Kernel
-    chains: list[Chain]
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self.family.kernel
+
+    @property
+    def chains(self) -> list[Chain]:
+        """All settings, in chains."""
+        return self.family.chains
+
+    @property
+    def n_settings(self) -> int:
+        """Number of settings."""
+        return self.family.n_settings
+
+
+def family_of(machines: list[CoupledMachine], data: TrainingData) -> Family:
+    """Return the family of machines of one kernel, which the data fix."""
+    return Family(machines[0]._kernel(data), chains_of(machines), len(machines))
 
 
 def chains_of(machines: list[CoupledMachine]) -> list[Chain]:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Settings of coupled machines on folds, by kernel matrices.
 
-What settings have in common is computed once: the kernel matrix of all units for each kernel, of
-which every fold takes its rows and columns; kernels of several widths are made together, since
-they share exponentials. Chains are solved from one another: along the coupling the last solution
-is still feasible; from (C_source, C_target) to a common multiple of both, so is its multiple.
+What settings have in common is computed once in every process that works: the kernel matrix of
+all units for each kernel, of which every fold takes its rows and columns; kernels of several widths
+are made together, since they share exponentials. Chains are solved from one another: along the
+coupling the last solution is still feasible; from (C_source, C_target) to a common multiple of
+both, so is its multiple.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from bagshift.estimators._coupled import CoupledMachine, finite_grams, row_coefficients
@@ -21,9 +21,15 @@ from bagshift.estimators._training import TrainingData
 from bagshift.kernels import decision_values, free_memory, unit_crosses
 from bagshift.kernels import require_memory as require_bytes
 from bagshift.kernels._tiles import kernel_dtype
-from bagshift.model_selection._coupled_blocks import Block, Chain, chains_of, training_part
+from bagshift.model_selection._coupled_blocks import (
+    Block,
+    Chain,
+    Family,
+    family_of,
+    training_part,
+)
 from bagshift.model_selection._folds import BagFold
-from bagshift.model_selection._grouping import Task, in_parallel
+from bagshift.model_selection._parallel import Common, Task, in_parallel, n_sharing, workers
 from bagshift.model_selection._share_errors import FoldErrors, errors_without_bags
 from bagshift.model_selection.scorers import bag_errors_of
 from bagshift.solvers import CoupledChain, CoupledProblem, solve_coupled_chain
@@ -103,24 +109,26 @@ def errors_of_groups(
         When a kernel matrix would not fit into memory.
     """
     at_once = _kernels_at_once(groups[0][0]._select(given), folds, n_jobs)
-    for first in range(0, len(groups), at_once):
-        # Made in the call, so that these kernel matrices are gone before the next are made.
-        of_folds = _errors_of_blocks(
-            make_blocks(groups[first : first + at_once], given), folds, n_jobs, advance
-        )
-        for fold, of_blocks in enumerate(of_folds):
-            for number, errors in enumerate(of_blocks, start=first):
-                yield number, fold, errors
+    with workers(n_jobs) as run:
+        for first in range(0, len(groups), at_once):
+            # Made in the call, so that these kernel matrices are gone before the next are made.
+            together = groups[first : first + at_once]
+            of_folds = _errors_of_blocks(run, together, given, folds, advance)
+            for fold, of_blocks in enumerate(of_folds):
+                for number, errors in enumerate(of_blocks, start=first):
+                    yield number, fold, errors
 
 
 def _kernels_at_once(data: TrainingData, folds: list[BagFold], n_jobs: int | None) -> int:
-    """Return of how many kernels to hold the matrices; one where memory is short."""
+    """Return of how many kernels to hold the matrices; one where memory is short.
+
+    Where it is not, this is the same for any `n_jobs`.
+    """
     itemsize = kernel_dtype(data.X_source, data.X_target).itemsize
-    n_running: int = min(effective_n_jobs(n_jobs), len(folds))
     n_units = data.n_source + data.n_target_units
-    n_held_out = max(len(fold.test_rows) for fold in folds)
-    of_one = n_units * (n_units + n_running * n_held_out) * itemsize
-    copies = n_running * n_units**2 * itemsize
+    # Held-out rows of all folds at a time are the most.
+    of_one = n_units * (n_units + len(data.bags)) * itemsize
+    copies = n_sharing(n_jobs, len(folds)) * n_units**2 * itemsize
     free = free_memory()
     room = _SHARED_BYTES if free is None else min(_SHARED_BYTES, (free - copies) // 2)
     return max(1, room // max(1, of_one))
@@ -129,23 +137,47 @@ def _kernels_at_once(data: TrainingData, folds: list[BagFold], n_jobs: int | Non
 def make_blocks(machines: list[list[CoupledMachine]], given: TrainingData) -> list[ExactBlock]:
     """Return a block for every group of machines of the same kernel."""
     data = machines[0][0]._select(given)
-    kernels = [members[0]._kernel(data) for members in machines]
+    return _blocks_of([family_of(members, data) for members in machines], given, data)
+
+
+def _blocks_of(
+    families: list[Family], given: TrainingData, data: TrainingData
+) -> list[ExactBlock]:
+    grams = finite_grams([family.kernel for family in families], data)
     return [
-        ExactBlock(members, given, data, kernel, chains_of(members), gram)
-        for members, kernel, gram in zip(
-            machines, kernels, finite_grams(kernels, data), strict=True
-        )
+        ExactBlock(family, given, data, gram) for family, gram in zip(families, grams, strict=True)
     ]
 
 
 def _errors_of_blocks(
-    blocks: list[ExactBlock], folds: list[BagFold], n_jobs: int | None, advance: Callable[[], None]
+    run: Any,
+    groups: list[list[CoupledMachine]],
+    given: TrainingData,
+    folds: list[BagFold],
+    advance: Callable[[], None],
 ) -> Sequence[Sequence[FoldErrors]]:
-    """Return the errors of every block on every fold, fold by fold."""
-    if blocks[0].data.bags.n_bags == 0:
-        of_blocks = [_errors_without_bags(block, folds, advance) for block in blocks]
+    """Return the errors of every group on every fold, fold by fold."""
+    data = groups[0][0]._select(given)
+    families = [family_of(members, data) for members in groups]
+    if data.bags.n_bags == 0:
+        blocks = _blocks_of(families, given, data)
+        of_blocks = [
+            _errors_without_bags(members, block, folds, advance)
+            for members, block in zip(groups, blocks, strict=True)
+        ]
         return list(zip(*of_blocks, strict=True))
-    return in_parallel(partial(_errors_of_fold, blocks), folds, advance, n_jobs)
+    common = Common(
+        partial(_blocks_of_process, families, given, data), given.X_source, given.X_target
+    )
+    return in_parallel(run, _errors_of_fold, common, folds, advance)
+
+
+def _blocks_of_process(
+    families: list[Family], given: TrainingData, data: TrainingData
+) -> list[ExactBlock]:
+    """Make the blocks of some families in a process, which may be one of another machine."""
+    require_memory(data, 1)
+    return _blocks_of(families, given, data)
 
 
 def _errors_of_fold(blocks: list[ExactBlock], fold: BagFold, task: Task) -> list[FoldErrors]:
@@ -162,7 +194,7 @@ def _errors_of_block(
     data, units = training_part(block, fold)
     gram, cross = block.gram[np.ix_(units, units)], cross[:, units]
     bags = block.given.bags[fold.test_rows]
-    errors = FoldErrors.empty(len(block.machines), len(fold.test_bags))
+    errors = FoldErrors.empty(block.n_settings, len(fold.test_bags))
     for chain, solved in solved_chains(block, data, gram, task.check):
         scores = solved.scores(cross)
         hard, soft = bag_errors_of(bags, scores, chain.machine, flipped=block.given.is_flipped)
@@ -185,11 +217,14 @@ def _held_out_kernels(blocks: list[ExactBlock], fold: BagFold) -> list[NDArray[A
 
 
 def _errors_without_bags(
-    block: ExactBlock, folds: list[BagFold], advance: Callable[[], None]
+    machines: list[CoupledMachine],
+    block: ExactBlock,
+    folds: list[BagFold],
+    advance: Callable[[], None],
 ) -> list[FoldErrors]:
     solutions = _solve_without_bags(block)
     scores = _scores(block, solutions, np.arange(len(block.given.bags)))
-    return errors_without_bags(block, scores, solutions.converged, folds, advance)
+    return errors_without_bags(machines, block, scores, solutions.converged, folds, advance)
 
 
 @dataclass(frozen=True)
@@ -203,12 +238,12 @@ class _Solutions:
 
 def _solve_without_bags(block: ExactBlock) -> _Solutions:
     """Solve every setting of machines that do not learn from bags."""
-    data, machines = block.data, block.machines
+    data, n_settings = block.data, block.n_settings
     n_rows = data.n_source + len(data.bags)
     solutions = _Solutions(
-        coefficients=np.zeros((n_rows, len(machines))),
-        intercepts=np.empty(len(machines)),
-        converged=np.empty(len(machines), dtype=bool),
+        coefficients=np.zeros((n_rows, n_settings)),
+        intercepts=np.empty(n_settings),
+        converged=np.empty(n_settings, dtype=bool),
     )
     for chain in block.chains:
         solved = _solve_chain(chain, chain.machine._problem(data, block.gram))

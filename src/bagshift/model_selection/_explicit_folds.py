@@ -27,9 +27,15 @@ from bagshift.estimators._scalable import ScalableMachine, choose_solver
 from bagshift.estimators._training import TrainingData
 from bagshift.kernels import require_memory as require_bytes
 from bagshift.kernels import unit_means
-from bagshift.model_selection._coupled_blocks import Block, Chain, chains_of, training_part
+from bagshift.model_selection._coupled_blocks import (
+    Block,
+    Chain,
+    Family,
+    family_of,
+    training_part,
+)
 from bagshift.model_selection._folds import BagFold
-from bagshift.model_selection._grouping import Task, in_parallel
+from bagshift.model_selection._parallel import Common, Task, in_parallel, seed_of, workers
 from bagshift.model_selection._share_errors import FoldErrors, errors_without_bags
 from bagshift.model_selection.scorers import bag_errors_of
 from bagshift.solvers import (
@@ -150,18 +156,19 @@ def errors_of_groups(
     KernelMemoryError
         When the features would not fit into memory.
     """
-    for number, members in enumerate(groups):
-        # Made in the call, so that the features of one kernel are gone before the next are made.
-        of_folds = _errors_of_folds(_make_block(members, given), folds, n_jobs, advance)
-        for fold, errors in enumerate(of_folds):
-            yield number, fold, errors
+    with workers(n_jobs) as run:
+        for number, members in enumerate(groups):
+            # Made in the call, so that the features of one kernel are gone before the next are
+            # made.
+            of_folds = _errors_of_folds(run, members, given, folds, advance)
+            for fold, errors in enumerate(of_folds):
+                yield number, fold, errors
 
 
-def _make_block(machines: list[ScalableMachine], given: TrainingData) -> ExplicitBlock:
+def _say(machines: list[ScalableMachine], data: TrainingData) -> None:
+    """Say in the log what settings are compared on."""
     machine: Any = machines[0]
-    data = machine._select(given)
-    kernel = machine._kernel(data)
-    solver = choose_solver(machine.solver, kernel, data)
+    solver = choose_solver(machine.solver, machine._kernel(data), data)
     n_components = n_components_of(machine, data)
     _LOG.info(
         "Search of %d settings on %d source rows and %d bags or labelled rows, by %s (solver=%r).",
@@ -171,12 +178,19 @@ def _make_block(machines: list[ScalableMachine], given: TrainingData) -> Explici
         "their columns" if n_components is None else f"{n_components:,} components",
         solver,
     )
+
+
+def _make_block(
+    machine: Any, family: Family, seed: int, given: TrainingData, data: TrainingData
+) -> ExplicitBlock:
+    """Make the features in a process, which may be one of another machine."""
+    require_memory(machine, data, 1)
     space = feature_space(
-        kernel,
+        family.kernel,
         data,
-        n_components=n_components,
+        n_components=n_components_of(machine, data),
         feature_map=machine.feature_map,
-        random_state=machine.random_state,
+        random_state=seed,
     )
     transform = None if space.feature_map is None else space.transform
     source = data.X_source
@@ -184,12 +198,10 @@ def _make_block(machines: list[ScalableMachine], given: TrainingData) -> Explici
         source = transform(source)
     means = unit_means(data.X_target, data.unit_of_row, data.n_target_units, transform=transform)
     return ExplicitBlock(
-        machines=list(machines),
+        family=family,
         given=given,
         data=data,
-        kernel=kernel,
-        chains=chains_of(list(machines)),
-        solver=solver,
+        solver=choose_solver(machine.solver, family.kernel, data),
         space=space,
         source=_ready_for_passes(source),
         target=_ready_for_passes(means),
@@ -208,11 +220,22 @@ def _ready_for_passes(features: Any) -> Any:
 
 
 def _errors_of_folds(
-    block: ExplicitBlock, folds: list[BagFold], n_jobs: int | None, advance: Callable[[], None]
+    run: Any,
+    machines: list[ScalableMachine],
+    given: TrainingData,
+    folds: list[BagFold],
+    advance: Callable[[], None],
 ) -> list[FoldErrors]:
-    if block.data.bags.n_bags == 0:
-        return _errors_without_bags(block, folds, advance)
-    return in_parallel(partial(_errors_of_fold, block), folds, advance, n_jobs)
+    machine: Any = machines[0]
+    data = machine._select(given)
+    _say(machines, data)
+    family = family_of(list(machines), data)
+    make = partial(_make_block, machine, family, seed_of(machine.random_state), given, data)
+    if data.bags.n_bags == 0:
+        return _errors_without_bags(machines, make(), folds, advance)
+    return in_parallel(
+        run, _errors_of_fold, Common(make, given.X_source, given.X_target), folds, advance
+    )
 
 
 def _errors_of_fold(block: ExplicitBlock, fold: BagFold, task: Task) -> FoldErrors:
@@ -220,7 +243,7 @@ def _errors_of_fold(block: ExplicitBlock, fold: BagFold, task: Task) -> FoldErro
     target = block.target[units[data.n_source :] - data.n_source]
     held_out = block.features(block.given.X_target[fold.test_rows])
     bags = block.given.bags[fold.test_rows]
-    errors = FoldErrors.empty(len(block.machines), len(fold.test_bags))
+    errors = FoldErrors.empty(block.n_settings, len(fold.test_bags))
     for chain, solved in _solved_chains(block, data, target, task.check):
         scores = _scores(held_out, solved)
         hard, soft = bag_errors_of(bags, scores, chain.machine, flipped=block.given.is_flipped)
@@ -231,11 +254,14 @@ def _errors_of_fold(block: ExplicitBlock, fold: BagFold, task: Task) -> FoldErro
 
 
 def _errors_without_bags(
-    block: ExplicitBlock, folds: list[BagFold], advance: Callable[[], None]
+    machines: list[ScalableMachine],
+    block: ExplicitBlock,
+    folds: list[BagFold],
+    advance: Callable[[], None],
 ) -> list[FoldErrors]:
     X = block.given.X_target
-    scores = np.empty((X.shape[0], len(block.machines)))
-    converged = np.empty(len(block.machines), dtype=bool)
+    scores = np.empty((X.shape[0], block.n_settings))
+    converged = np.empty(block.n_settings, dtype=bool)
     solved_chains = list(_solved_chains(block, block.data, block.target, lambda: None))
     for first in range(0, X.shape[0], CHUNK_ROWS):
         rows = slice(first, first + CHUNK_ROWS)
@@ -243,7 +269,7 @@ def _errors_without_bags(
         for chain, solved in solved_chains:
             scores[rows, chain.settings] = _scores(features, solved)
             converged[chain.settings] = solved.converged
-    return errors_without_bags(block, scores, converged, folds, advance)
+    return errors_without_bags(machines, block, scores, converged, folds, advance)
 
 
 def _scores(features: Any, solved: _Solved) -> Floats:

@@ -105,7 +105,7 @@ def _count_right_of_block(
     cross = kernel[np.ix_(fold.test, units)]
     is_positive = truth[fold.test, np.newaxis] > 0
     by_source_machine = fold.domain == "source" and data.n_source > 0
-    right = np.empty(len(block.machines), dtype=np.int64)
+    right = np.empty(block.n_settings, dtype=np.int64)
     for chain, solved in solved_chains(block, data, gram, before=lambda: None):
         scores = solved.source_scores(cross) if by_source_machine else solved.scores(cross)
         right[chain.settings] = np.sum((scores > 0) == is_positive, axis=0)

@@ -18,7 +18,8 @@ from bagshift.estimators._training import TrainingData
 from bagshift.model_selection import _exact_folds, _explicit_folds
 from bagshift.model_selection._coupled_blocks import KERNEL_PARAMETERS
 from bagshift.model_selection._folds import BagFold, default_bag_cv
-from bagshift.model_selection._grouping import counter, group, parameters
+from bagshift.model_selection._grouping import group, parameters
+from bagshift.model_selection._parallel import counter
 from bagshift.model_selection._search_engine import FoldScores, Grid, Progress
 from bagshift.model_selection._share_errors import ErrorTable
 from bagshift.model_selection.grids import named_grid, numbers_of_terms

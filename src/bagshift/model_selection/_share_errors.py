@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bagshift.bags import Bags
+from bagshift.estimators._coupled import CoupledMachine
 from bagshift.estimators.source_svm import threshold_for
 from bagshift.model_selection._coupled_blocks import Block
 from bagshift.model_selection._folds import BagFold
@@ -78,6 +79,7 @@ class ErrorTable:
 
 
 def errors_without_bags(
+    machines: Sequence[CoupledMachine],
     block: Block,
     scores: Floats,
     converged: NDArray[np.bool_],
@@ -88,6 +90,8 @@ def errors_without_bags(
 
     Parameters
     ----------
+    machines : sequence of CoupledMachine
+        Of all settings of the block.
     block : Block
     scores : ndarray of shape (n_target, n_settings)
         Decision values of all target rows.
@@ -103,10 +107,10 @@ def errors_without_bags(
     errors = []
     for fold in folds:
         held_out = scores[fold.test_rows]
-        for setting, machine in enumerate(block.machines):
+        for setting, machine in enumerate(machines):
             if getattr(machine, "threshold", None) == "prior":
                 held_out[:, setting] -= _prior_threshold(block, fold, scores[:, setting])
-        errors.append(_errors(block, fold, converged, held_out))
+        errors.append(_errors(machines, block, fold, converged, held_out))
         advance()
     return errors
 
@@ -120,12 +124,16 @@ def _prior_threshold(block: Block, fold: BagFold, scores: Floats) -> float:
 
 
 def _errors(
-    block: Block, fold: BagFold, converged: NDArray[np.bool_], scores: Floats
+    machines: Sequence[CoupledMachine],
+    block: Block,
+    fold: BagFold,
+    converged: NDArray[np.bool_],
+    scores: Floats,
 ) -> FoldErrors:
     bags = block.given.bags[fold.test_rows]
     errors = [
         bag_errors_of(bags, column, machine, flipped=block.given.is_flipped)
-        for machine, column in zip(block.machines, scores.T, strict=True)
+        for machine, column in zip(machines, scores.T, strict=True)
     ]
     hard, soft = (np.stack(of_settings) for of_settings in zip(*errors, strict=True))
     return FoldErrors(hard, soft, converged)

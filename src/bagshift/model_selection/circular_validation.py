@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ from bagshift.estimators._base import (
 from bagshift.estimators._exact_counts import expected_counts, label_top_counts
 from bagshift.estimators.source_svm import SourceSVM
 from bagshift.metrics import share_error
-from bagshift.model_selection._grouping import Task, counter, in_parallel
+from bagshift.model_selection._parallel import Common, Task, counter, in_parallel, workers
 from bagshift.model_selection._progress_bar import resolve_progress
 from bagshift.model_selection._search_engine import FoldScores, Progress
 from bagshift.model_selection._search_result import SearchResult, cv_results_of, table_of
@@ -258,13 +259,13 @@ def circular_search(
         raise ValueError("grid is empty; name parameters and their values.")
     advance = counter(resolve_progress(progress, "Circular search"), len(settings))
 
-    def go_round(setting: dict[str, Any], task: Task) -> CircularValidation:
-        machine = clone(estimator).set_params(**setting)
-        circle = circular_validation(machine, X, y, source=source, backward=backward)
-        task.advance()
-        return circle
-
-    circles = in_parallel(go_round, settings, advance, n_jobs)
+    search = Common(
+        partial(_CircularSearch, estimator, X, y, source, backward),
+        X,
+        *(source or ())[:1],
+    )
+    with workers(n_jobs) as run:
+        circles = in_parallel(run, _go_round, search, settings, advance)
     found = _scores_of(circles, share_error_weight)
     best = int(np.argmax(found.means))
     return SearchResult(
@@ -277,6 +278,29 @@ def circular_search(
         cv_results=cv_results_of(settings, found),
         n_splits=1,
     )
+
+
+@dataclass(frozen=True)
+class _CircularSearch:
+    """What all settings have in common."""
+
+    estimator: Any
+    X: Any
+    y: Bags | None
+    source: tuple[Any, ...] | None
+    backward: Any
+
+
+def _go_round(search: _CircularSearch, setting: dict[str, Any], task: Task) -> CircularValidation:
+    circle = circular_validation(
+        clone(search.estimator).set_params(**setting),
+        search.X,
+        search.y,
+        source=search.source,
+        backward=search.backward,
+    )
+    task.advance()
+    return circle
 
 
 def _scores_of(circles: list[CircularValidation], share_error_weight: float) -> FoldScores:

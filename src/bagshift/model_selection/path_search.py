@@ -11,7 +11,6 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
@@ -27,6 +26,7 @@ from bagshift.model_selection._folds import (
     resolve_cv,
     single_bag_cv,
 )
+from bagshift.model_selection._parallel import n_sharing
 from bagshift.model_selection._path_engine import CoupledEngine
 from bagshift.model_selection._progress_bar import resolve_progress
 from bagshift.model_selection._row_sample import sample_rows
@@ -112,7 +112,8 @@ def path_search(
         a bar on the standard error stream.
     n_jobs : int or None, default=None
         Folds worked on at the same time, in threads unless a joblib backend is in force; each
-        holds its own copy of the kernel matrix. The result does not depend on it.
+        holds its own copy of the kernel matrix. Workers of a backend are sent the rows and
+        make the kernel matrix themselves, once. The result does not depend on it.
     random_state : int, RandomState or None, default=0
         For the sample of `max_rows`.
 
@@ -158,7 +159,8 @@ def path_search(
     so does ``report`` of the result.
 
     Memory is at most that of the kernel matrix of source rows and bags, and once more for every
-    fold running at the same time; it is asked for before the search begins. Where more is free,
+    fold running at the same time; it is asked for before the search begins, and in every worker
+    of a joblib backend before its work. Where more is free,
     up to 1 GiB of it is taken to make kernel matrices of several widths together. On explicit
     features it is that of the features of source rows and bags, and of the bags once more for
     every fold.
@@ -203,7 +205,7 @@ def path_search(
     if max_rows is not None:
         _require_splitter(splitter)
     folds = bag_folds(bag_splits(splitter, rows, in_bags), in_bags)
-    engine.require_memory(compared, data, min(effective_n_jobs(n_jobs), len(folds)))
+    engine.require_memory(compared, data, n_sharing(n_jobs, len(folds)))
     found = engine.cross_validate(compared, data, folds, n_jobs=n_jobs, progress=report)
     params = [{f"{prefix}{name}": v for name, v in setting.items()} for setting in settings]
     best = choose(
