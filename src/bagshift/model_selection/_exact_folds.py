@@ -2,9 +2,9 @@
 """Settings of coupled machines on folds, by kernel matrices.
 
 What settings have in common is computed once in every process that works: the kernel matrix of
-all units for each kernel, of which every fold takes its rows and columns; kernels of several widths
-are made together, since they share exponentials. Chains are solved from one another: along the
-coupling the last solution is still feasible; from (C_source, C_target) to a common multiple of
+all units for each kernel, of which every fold takes its rows and columns; kernels of several
+widths are made together, since they share exponentials. Chains are solved from one another: along
+the coupling the last solution is still feasible; from (C_source, C_target) to a common multiple of
 both, so is its multiple.
 """
 
