@@ -135,3 +135,25 @@ def test_features_are_of_the_type_asked_for():
         double, single = found.transform(X), found.transform(X, np.float32)
         assert (double.dtype, single.dtype) == (np.float64, np.float32)
         np.testing.assert_array_equal(single, double.astype(np.float32))
+
+
+def test_the_count_machine_says_how_it_was_fitted(caplog):
+    X, bags, source = many_rows()
+    with caplog.at_level("INFO", logger="bagshift"):
+        machine = CountLikelihoodClassifier(kernel="linear").fit(X, bags, source=source)
+        few = np.arange(0, 500)
+        small = CountLikelihoodClassifier(n_components=20).fit(X[few], bags[few])
+    assert machine.fit_report_ == {
+        "solver": "passes",
+        "n_source_rows": N_ROWS,
+        "n_target_rows": N_ROWS,
+        "n_target_units": N_ROWS // BAG_SIZE,
+        "n_components": None,
+        "map_error": None,
+    }
+    assert small.fit_report_["solver"] == "newton"
+    assert small.fit_report_["n_components"] == 20
+    assert [record.getMessage() for record in caplog.records] == [
+        "40000 source rows and 4000 bags or labelled rows: solved on its columns "
+        "(solver='passes')."
+    ]

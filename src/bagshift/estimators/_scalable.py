@@ -9,7 +9,6 @@ the map goes first.
 
 from __future__ import annotations
 
-import logging
 from abc import abstractmethod
 from dataclasses import dataclass
 from numbers import Integral
@@ -22,9 +21,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from bagshift.estimators._coupled import CoupledMachine, Loss, Losses, coupled_problem
 from bagshift.estimators._feature_space import FeatureSpace, feature_space
+from bagshift.estimators._fit_report import fit_report
 from bagshift.estimators._threads import n_threads_of
 from bagshift.estimators._training import TrainingData
-from bagshift.kernels import Kernel, default_n_components, map_error, unit_means
+from bagshift.kernels import Kernel, default_n_components, unit_means
 from bagshift.solvers import (
     CoupledLinearProblem,
     CoupledLinearResult,
@@ -36,8 +36,6 @@ from bagshift.solvers import (
 )
 
 Floats = NDArray[np.float64]
-
-_LOG = logging.getLogger("bagshift")
 
 # Units up to which "auto" computes the kernel matrix: it takes 0.8 GiB then, and its time and
 # memory grow with the square.
@@ -127,7 +125,7 @@ class ScalableMachine(CoupledMachine):
     def _store(self, data: TrainingData, kernel: Kernel, result: Any) -> None:
         if isinstance(result, CoupledResult):
             super()._store(data, kernel, result)
-            self.fit_report_ = _report(data, "exact", None)
+            self.fit_report_ = fit_report(data, "exact", None)
             return
         solution, machines = result.result, result.result.machines
         self._begin(data, kernel)
@@ -139,7 +137,7 @@ class ScalableMachine(CoupledMachine):
         self._store_machine(data, result.space, "", machines.target)
         if data.n_source:
             self._store_machine(data, result.space, "source_", machines.source)
-        self.fit_report_ = _report(data, result.solver, result.space)
+        self.fit_report_ = fit_report(data, result.solver, result.space)
 
 
 def choose_solver(wanted: str, kernel: Kernel, data: TrainingData) -> str:
@@ -218,29 +216,3 @@ def _units(features: Any, losses: list[Loss]) -> LinearUnits:
     if not sparse.issparse(features):
         features = np.ascontiguousarray(features)  # rows are read one by one, or in chunks
     return LinearUnits(features, **values)
-
-
-def _report(data: TrainingData, solver: str, space: FeatureSpace | None) -> dict[str, Any]:
-    """Return what was solved and how, and say it in the log where it is not the exact way."""
-    n_components = None if space is None or space.feature_map is None else space.feature_map.rank
-    report = {
-        "solver": solver,
-        "n_source_rows": data.n_source,
-        "n_target_rows": len(data.bags),
-        "n_target_units": data.n_target_units,
-        "n_components": n_components,
-        "map_error": None,
-    }
-    if space is not None and space.feature_map is not None:
-        error = map_error(space.kernel, space.feature_map, data.X_source, data.X_target)
-        report["map_error"] = error.root_mean_square
-    if solver != "exact":
-        features = "its columns" if n_components is None else f"{n_components:,} components"
-        _LOG.info(
-            "%d source rows and %d bags or labelled rows: solved on %s (solver=%r).",
-            data.n_source,
-            data.n_target_units,
-            features,
-            solver,
-        )
-    return report

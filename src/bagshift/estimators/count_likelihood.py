@@ -52,6 +52,7 @@ from bagshift.estimators._count_starts import (
 )
 from bagshift.estimators._count_units import CountUnits, count_units
 from bagshift.estimators._feature_space import ColumnScale, FeatureSpace, standardize
+from bagshift.estimators._fit_report import fit_report
 from bagshift.estimators._kernel_machine import TransferKernelMachine
 from bagshift.estimators._logistic_machine import LogisticMachine
 from bagshift.estimators._threads import n_threads_of
@@ -148,6 +149,11 @@ class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
         Norm of its gradient.
     converged_ : bool
         Whether the optimiser reached ``tol``.
+    fit_report_ : dict
+        Which solver was taken ("passes" over chunks of many dense rows, "newton" on all rows at
+        once), for how many source rows, target rows and units, on how many components of a map,
+        and, where rows are many, how far its inner products are from the kernel (root mean square
+        over pairs of rows, relative to the kernel of a row with itself).
     n_features_in_ : int
         Number of columns seen in ``fit``.
     feature_names_in_ : ndarray of str
@@ -331,6 +337,9 @@ class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
         self.objective_ = result.objective
         self.gradient_norm_ = result.gradient_norm
         self.converged_ = result.converged
+        by_passes = result.n_passes > 0
+        solver = "passes" if by_passes else "newton"
+        self.fit_report_ = fit_report(data, solver, space, is_plain=not by_passes)
         parts = {"": machines.target}
         if data.n_source:
             parts["source_"] = machines.source
