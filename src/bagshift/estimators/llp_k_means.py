@@ -57,6 +57,8 @@ FEWEST_CLUSTERS, MOST_CLUSTERS = 2, 20
 _SEEDS = 2**31 - 1
 # Standard errors by which the fitness of mirrored labels has to be greater.
 _CLEAR = 1.0
+# Fitnesses that agree in so many digits after the point are equal up to rounding.
+_DIGITS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +81,11 @@ class _Model:
     is_second: NDArray[np.bool_]
     clusters: BagClusters
     fitness: float
+
+    @property
+    def rank(self) -> float:
+        """The fitness but for rounding: of models that fit alike, the first is taken."""
+        return round(self.fitness, _DIGITS)
 
 
 class LLPKMeans(BagClassifier):
@@ -257,7 +264,7 @@ class LLPKMeans(BagClassifier):
                 model = self._model(data, rows, weights, n_clusters, int(seed))
                 if i == len(best):
                     best.append(model)
-                elif model.fitness < best[i].fitness:
+                elif model.rank < best[i].rank:
                     best[i] = model
         return best
 
@@ -291,7 +298,7 @@ class LLPKMeans(BagClassifier):
         for name in ("feature_center_", "feature_scale_"):
             if hasattr(self, name):
                 delattr(self, name)
-        best = min(models, key=lambda model: model.fitness)
+        best = min(models, key=lambda model: model.rank)
         self.classes_ = data.classes
         self.positive_class_ = data.positive
         self.n_clusters_ = len(best.centers)
