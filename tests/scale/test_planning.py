@@ -59,7 +59,9 @@ PROGRAM = """
 import json, re, sys
 from pathlib import Path
 import numpy as np
-from bagshift.scale import *
+from bagshift.scale import (
+    bag_means, column_statistics, connect, decode_rows, index_bags, prepare, rows_from
+)
 
 folder = sys.argv[1]
 with connect("500MB", folder, n_threads=1) as connection:

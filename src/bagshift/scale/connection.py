@@ -22,7 +22,7 @@ SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
 # the rows on their way from DuckDB to a file.
 USABLE = 0.75
 ON_THEIR_WAY = 200 * 10**6
-LEAST_ENGINE_MEMORY = 100 * 10**6
+LEAST_ENGINE_MEMORY = 90 * 10**6
 SPILL_PREFIX = "bagshift-spill-"
 
 
