@@ -32,6 +32,7 @@ FLOORS = tuple(
         "solvers",
         "estimators",
         "model_selection",
+        "inspection",
         "columns tables features fingerprints _model_files persistence datasets plotting",
         "scale",
         "workflows",
