@@ -116,4 +116,5 @@ NB_MODULE(_core, module) {
   define_coupled_chain(module);
   define_count_likelihood(module);
   define_exponential(module);
+  define_row_sums(module);
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "count_likelihood.hpp"
 #include "count_passes.hpp"
 
 namespace bagshift {
@@ -19,6 +20,12 @@ struct Law {
   double highest(double theta) const;  // of log_weights[i] - theta * i
   double lowest() const;               // finite one
 };
+
+inline Law law_of(const CountProblem& problem, std::ptrdiff_t bag) {
+  const std::int64_t begin = problem.weight_starts[bag], end = problem.weight_starts[bag + 1];
+  return {static_cast<std::ptrdiff_t>(problem.first_counts[bag]), problem.log_weights + begin,
+          static_cast<std::ptrdiff_t>(end - begin)};
+}
 
 // Work space of one thread; grows to what the largest bag needs and is used again.
 class CountWorkspace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "count_likelihood.hpp"
+#include "count_loss.hpp"
 #include "fuzz.hpp"
 
 namespace fuzz {
@@ -126,6 +127,26 @@ void check_log_probabilities(const double* scores, std::ptrdiff_t n) {
   AT_MOST(std::fabs(total - 1.0), 1e-7);
 }
 
+void check_loss(const bagshift::CountProblem& problem, const std::vector<double>& log_likelihood) {
+  const auto n_bags = static_cast<std::size_t>(problem.n_bags);
+  const auto n_rows = static_cast<std::size_t>(problem.starts[problem.n_bags]);
+  const std::vector<double> costs(n_bags, 1.0);
+  std::vector<double> likelihood(n_bags), bag_weight(n_bags);
+  std::vector<double> slope(n_rows), curvature(n_rows), variance(n_rows);
+  bagshift::count_loss(problem, costs.data(),
+                       {likelihood.data(), slope.data(), curvature.data(), variance.data(),
+                        bag_weight.data()},
+                       1);
+  PROMISE(likelihood == log_likelihood);
+  for (std::size_t j = 0; j < n_rows; ++j) {
+    AT_MOST(std::fabs(slope[j]), 1.0);
+    AT_MOST(std::fabs(curvature[j]), 0.5);
+    AT_MOST(0.0, variance[j]);
+    AT_MOST(variance[j], 0.5);
+  }
+  for (const double weight : bag_weight) PROMISE(std::isfinite(weight) && weight >= 0.0);
+}
+
 }  // namespace
 
 void fuzz_counts(Bytes& bytes) {
@@ -134,10 +155,15 @@ void fuzz_counts(Bytes& bytes) {
   for (int k = 0; k < n_bags; ++k) laws.read(bytes);
   std::vector<double> log_likelihood(static_cast<std::size_t>(n_bags));
   std::vector<double> probability(laws.scores.size());
-  bagshift::count_posterior(
-      {n_bags, laws.scores.data(), laws.starts.data(), laws.first_counts.data(),
-       laws.weight_starts.data(), laws.log_weights.data()},
-      {log_likelihood.data(), probability.data()}, 2);
+  const bagshift::CountProblem problem{
+      n_bags,
+      laws.scores.data(),
+      laws.starts.data(),
+      laws.first_counts.data(),
+      laws.weight_starts.data(),
+      laws.log_weights.data()};
+  bagshift::count_posterior(problem, {log_likelihood.data(), probability.data()}, 2);
+  check_loss(problem, log_likelihood);
   for (std::size_t k = 0; k < log_likelihood.size(); ++k) {
     check_bag(laws, k, log_likelihood[k], probability.data() + laws.starts[k]);
   }

@@ -89,6 +89,30 @@ def count_posterior(
     log_weights: NDArray[np.float64],
     n_threads: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+def count_loss(
+    *,
+    scores: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    first_counts: NDArray[np.int64],
+    weight_starts: NDArray[np.int64],
+    log_weights: NDArray[np.float64],
+    costs: NDArray[np.float64],
+    n_threads: int,
+) -> tuple[
+    NDArray[np.float64],
+    NDArray[np.float64],
+    NDArray[np.float64],
+    NDArray[np.float64],
+    NDArray[np.float64],
+]: ...
+def bag_sums(
+    features: NDArray[np.float64] | NDArray[np.float32],
+    factors: NDArray[np.float64],
+    starts: NDArray[np.int64],
+) -> NDArray[np.float64]: ...
+def weighted_squares(
+    features: NDArray[np.float64] | NDArray[np.float32], factors: NDArray[np.float64]
+) -> NDArray[np.float64]: ...
 def count_log_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
 class CoreUnits: ...

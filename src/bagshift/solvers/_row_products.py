@@ -10,8 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from bagshift import _core
+
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
+
+# Products of so narrow matrices take a library longer than the compiled core.
+_NARROW = 256
 
 
 def as_double(features: Any) -> Any:
@@ -37,7 +42,9 @@ def stack(parts: Sequence[Any]) -> Any:
 
 def weighted_sum(features: Any, factors: Floats) -> Floats:
     """Return the sum of the rows, each times its factor; (n_features + 1,)."""
-    return np.append(features.T @ factors, factors.sum())
+    if sparse.issparse(features):
+        return np.append(features.T @ factors, factors.sum())
+    return np.ravel(bag_sums(features, factors, np.array([0, len(factors)])))
 
 
 def squares_of(features: Any, factors: Floats) -> Floats:
@@ -52,8 +59,15 @@ def squares_of(features: Any, factors: Floats) -> Floats:
 
 
 def weighted_squares(features: Any, factors: Floats) -> Floats:
-    """Return the same of rows with a one at their end; (n_features + 1, n_features + 1)."""
+    """Return the same of rows with a one at their end; (n_features + 1, n_features + 1).
+
+    Dense rows may be in single precision; sums are in double precision.
+    """
     n_features = features.shape[1]
+    if n_features <= _NARROW and not sparse.issparse(features):
+        squares = _core.weighted_squares(np.ascontiguousarray(features), factors)
+        return squares.reshape(n_features + 1, n_features + 1)
+    features = as_double(features)
     total = np.empty((n_features + 1, n_features + 1))
     total[:-1, :-1] = squares_of(features, factors)
     total[-1, :-1] = total[:-1, -1] = features.T @ factors
@@ -61,13 +75,14 @@ def weighted_squares(features: Any, factors: Floats) -> Floats:
     return total
 
 
-def group_sums(features: Any, factors: Floats, starts: Numbers) -> Floats:
-    """Return the weighted sums over rows that follow each other; (n_groups, n_features + 1).
+def bag_sums(features: Any, factors: Floats, starts: Numbers) -> Floats:
+    """Return the weighted sums over rows that stand bag by bag; (n_bags, n_features + 1).
 
-    Group k has rows ``starts[k]`` to ``starts[k + 1]``.
+    Bag k has rows ``starts[k]`` to ``starts[k + 1]``. Dense rows may be in single precision.
     """
+    if not sparse.issparse(features):
+        sums = _core.bag_sums(np.ascontiguousarray(features), factors, starts)
+        return sums.reshape(len(starts) - 1, -1)
     rows = np.arange(len(factors))
     chosen = sparse.csr_matrix((factors, rows, starts), shape=(len(starts) - 1, len(factors)))
-    found = chosen @ features
-    dense = found.toarray() if sparse.issparse(found) else found
-    return np.column_stack([dense, chosen.sum(axis=1)])
+    return np.column_stack([(chosen @ features).toarray(), chosen.sum(axis=1)])

@@ -29,7 +29,8 @@ from bagshift.solvers._coordinates import LinearMachine
 from bagshift.solvers._count_loss import CountLoss
 from bagshift.solvers._row_products import (
     as_double,
-    group_sums,
+    bag_sums,
+    in_memory,
     squares_of,
     stack,
     weighted_squares,
@@ -163,8 +164,8 @@ class LabelledRows:
         -------
         Sums
         """
-        features = as_double(self.features)
-        margins = self.signs * machine.scores(features)
+        features = in_memory(self.features)
+        margins = self.signs * machine.scores(as_double(features))
         doubt = expit(-margins)
         loss = float(self.costs @ np.logaddexp(0.0, -margins))
         slope = weighted_sum(features, -self.costs * self.signs * doubt)
@@ -306,10 +307,10 @@ class CountedRows:
         -------
         Sums
         """
-        # A bag that is larger than a chunk is turned to double precision block by block.
+        # A bag that is larger than a chunk is read block by block.
         blocks = [slice(i, i + CHUNK_ROWS) for i in range(0, self.n_rows, CHUNK_ROWS)]
         read = self._reader(blocks)
-        scores = np.concatenate([machine.scores(read(block)) for block in blocks])
+        scores = np.concatenate([machine.scores(as_double(read(block))) for block in blocks])
         point = CountLoss(self.counts, self.bag_costs).at(scores)
         loss = -float(self.bag_costs @ point.log_likelihood)
         slope = np.zeros(self.n_features + 1)
@@ -329,16 +330,16 @@ class CountedRows:
         return Sums(loss, 0.0, slope, squares if with_curvature else None)
 
     def _reader(self, blocks: list[slice]) -> Callable[[slice], Any]:
-        """Return what gives the rows of a block in double precision."""
+        """Return what gives the rows of a block in memory."""
         if len(blocks) > 1:
-            return lambda block: as_double(self.features[block])
-        features = as_double(self.features)
+            return lambda block: in_memory(self.features[block])
+        features = in_memory(self.features)
         return lambda _: features
 
     def _bag_sums(self, features: Any, factors: Floats, block: slice) -> Floats:
         """Return the part of the weighted sums over bags that a block has."""
         inside = np.clip(self.counts.starts - block.start, 0, features.shape[0])
-        return group_sums(features, factors[block], inside)
+        return bag_sums(features, factors[block], inside)
 
 
 def _to_starts(lengths: list[Numbers]) -> Numbers:
