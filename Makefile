@@ -53,6 +53,7 @@ format: $(VENV)/.ready-dev ## Put the code into the agreed format.
 
 docs: $(VENV)/.ready-dev ## Build the documentation (docs/_build/html), warnings are errors.
 	$(SINGLE_THREADED) $(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html $(ARGS)
+	$(BIN)/python scripts/check_links.py docs/_build/html
 	@echo "Written: docs/_build/html/index.html"
 
 benchmarks: $(VENV)/.ready-dev ## Run every benchmark (long; one: .venv/bin/python benchmarks/NAME.py).
