@@ -16,7 +16,8 @@ def run(folder):
 def test_broken_links_are_named(tmp_path):
     (tmp_path / "a.html").write_text(
         '<h1 id="top">A</h1><a href="b.html#there">b</a><a href="#top">up</a>'
-        '<a href="https://example.org/gone.html">out</a><img src="no.png"><a href="b.html#no">b</a>'
+        '<a href="https://example.org/gone.html">out</a><img src="no.png">'
+        '<a href="b.html#no">b</a>'
     )
     (tmp_path / "b.html").write_text('<p id="there">B</p>')
     found = run(tmp_path)
