@@ -228,7 +228,6 @@ def test_interrupt_says_how_to_go_on(folder, tmp_path, monkeypatch):
         ({"noise": "laplace:scale=2,unit=counts"}, "knows no --noise yet"),
         ({"kernel": "rbf"}, "linear in the columns"),
         ({"method": "svm"}, "has no fit with --memory"),
-        ({"memory": "much"}, "memory must be a size"),
         ({"memory": "1MB"}, "too small"),
         ({"target": "nowhere"}, "nowhere"),
         ({"positive": "perhaps"}, "is not a label"),
@@ -241,6 +240,13 @@ def test_refusals(folder, tmp_path, changed, sentence):
     assert sentence in refused.words
     assert len(refused.words) < 400
     assert not (tmp_path / "model.skops").exists()
+
+
+@pytest.mark.parametrize("memory", ["much", "0", "-1GB", "", "1e3MB"])
+def test_memory_is_a_size(folder, tmp_path, memory):
+    refused = run_command(*options(folder, tmp_path / "m.skops", memory=memory))
+    assert refused.code == 2
+    assert f"--memory must be a size such as '4GB' or '500 MiB', not {memory!r}" in refused.words
 
 
 def test_work_folder_needs_memory(folder, tmp_path):

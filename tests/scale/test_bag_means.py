@@ -225,6 +225,11 @@ def test_refusals(connection: Any, tmp_path: Path) -> None:
     (tmp_path / "broken" / "manifest.json").write_text("{}")
     with pytest.raises(TableError, match="is damaged, or of another version"):
         bag_means(connection, rows, bags, preparation, tmp_path / "broken")
+    kept = (tmp_path / "means" / "means.npy").read_bytes()
+    (tmp_path / "means" / "means.npy").write_bytes(kept[:200])
+    with pytest.raises(TableError, match=r"means.npy is shorter than it was, or damaged: delete "):
+        bag_means(connection, rows, bags, preparation, tmp_path / "means")
+    (tmp_path / "means" / "means.npy").write_bytes(kept)
     write(frame[:-20], path)
     with pytest.raises(TableError, match=r"'rows.parquet' changed since .* was begun"):
         bag_means(connection, rows, bags, preparation, tmp_path / "means")

@@ -308,6 +308,12 @@ def test_a_finished_folder_is_left_alone(connection: Any, tmp_path: Path) -> Non
     assert again.part_rows == first.part_rows
     assert np.isnan(again.rows_per_second)
     assert {path: path.stat().st_mtime_ns for path in first.folder.iterdir()} == times
+    (first.folder / "features-00001.npy").write_bytes(b"")
+    with pytest.raises(TableError, match=r"features-00001.npy is shorter than it was"):
+        again.features(1)
+    (first.folder / "features-00001.npy").unlink()
+    with pytest.raises(TableError, match=r"features-00001.npy cannot be read: No such file"):
+        again.features(1)
 
 
 def test_frames_are_decoded_anew(connection: Any, tmp_path: Path) -> None:

@@ -300,9 +300,14 @@ def columns_used(kinds: Mapping[str, str]) -> str:
         by_kind.setdefault(kind, []).append(name)
     return "; ".join(
         f"{len(names)} {kind}{'s' if len(names) > 1 and kind != 'text' else ''} "
-        f"({', '.join(names[:4])}{', ...' if len(names) > 4 else ''})"
+        f"({', '.join(map(_on_a_line, names[:4]))}{', ...' if len(names) > 4 else ''})"
         for kind, names in by_kind.items()
     )
+
+
+def _on_a_line(name: str) -> str:
+    """Write a name that would break a line as Python would write it."""
+    return name if name.isprintable() else repr(name)
 
 
 def columns_ignored(ignored: Mapping[str, str]) -> Facts:

@@ -222,6 +222,28 @@ def bag_as_at_fit(bag: str | None, known: str | None) -> str:
     return column
 
 
+def check_memory(memory: str | None) -> None:
+    """Refuse a limit of memory that is no size.
+
+    Parameters
+    ----------
+    memory : str or None
+
+    Raises
+    ------
+    typer.BadParameter
+    """
+    if memory is None:
+        return
+    from bagshift.exceptions import TableError
+    from bagshift.scale.connection import memory_bytes
+
+    try:
+        memory_bytes(memory)
+    except TableError as error:
+        raise typer.BadParameter(f"--{error}") from None
+
+
 def check_source_options(source: Path | None, label: str | None) -> None:
     """Refuse history without labels and labels without history.
 

@@ -126,6 +126,7 @@ def fit(
     options.check_class_options(positive, negative)
     if work_folder is not None and memory is None:
         raise typer.BadParameter("--work-folder goes with --memory.")
+    options.check_memory(memory)
     if kernel is None:
         kernel = KernelName.RBF if memory is None else KernelName.LINEAR
     request = _fit_request(

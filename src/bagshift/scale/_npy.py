@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Write a .npy file row by row, without mapping it into memory."""
+"""Write a .npy file row by row, without mapping it into memory, and map one that is there."""
 
 from __future__ import annotations
 
@@ -12,6 +12,44 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from bagshift.exceptions import TableError
+
+
+def map_array(path: Path) -> NDArray[Any]:
+    """Map an array of a file into memory.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    TableError
+        When the file is missing, shorter than it says, or no file of NumPy.
+    """
+    try:
+        mapped: NDArray[Any] = np.load(path, mmap_mode="r")
+    except OSError as error:
+        raise TableError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except (EOFError, ValueError) as error:
+        raise TableError(_shorter(path)) from error
+    return mapped
+
+
+def _check_length(path: Path, n_bytes: int) -> None:
+    try:
+        length = path.stat().st_size
+    except OSError as error:
+        raise TableError(f"{path} cannot be read: {error.strerror}.") from error
+    if length < n_bytes:
+        raise TableError(_shorter(path))
+
+
+def _shorter(path: Path) -> str:
+    return f"{path} is shorter than it was, or damaged: delete {path.parent} to begin anew."
 
 
 class RowWriter:
@@ -37,6 +75,8 @@ class RowWriter:
     def __enter__(self) -> RowWriter:
         header = _header(self.shape, self.dtype)
         row_bytes = int(np.prod(self.shape[1:])) * self.dtype.itemsize
+        if self.n_done:
+            _check_length(self.path, len(header) + self.n_done * row_bytes)
         try:
             self._file = self.path.open("r+b" if self.n_done else "wb")
             self._file.write(header)

@@ -26,6 +26,7 @@ from bagshift.exceptions import TableError
 from bagshift.scale._decode_tasks import DecodeTask, bag_by_bag, row_by_row
 from bagshift.scale._feature_sql import row_expressions, value_columns
 from bagshift.scale._manifest import Manifest, begin, digest
+from bagshift.scale._npy import map_array
 from bagshift.scale._relation import column_types, file_marks
 from bagshift.scale._streaming import Progress
 from bagshift.scale.bag_index import BagIndex
@@ -126,9 +127,7 @@ class DecodedRows:
         return self._mapped("bags", part)
 
     def _mapped(self, what: str, part: int) -> NDArray[Any]:
-        part = range(self.n_parts)[part]
-        mapped: NDArray[Any] = np.load(part_file(self.folder, what, part), mmap_mode="r")
-        return mapped
+        return map_array(part_file(self.folder, what, range(self.n_parts)[part]))
 
 
 def part_file(folder: Path, what: str, part: int) -> Path:

@@ -22,7 +22,7 @@ from bagshift.exceptions import TableError, name_bags
 from bagshift.scale._feature_sql import mean_expressions, value_columns
 from bagshift.scale._keys import Key
 from bagshift.scale._manifest import begin, digest
-from bagshift.scale._npy import RowWriter
+from bagshift.scale._npy import RowWriter, map_array
 from bagshift.scale._relation import column_types, file_marks, named, relation
 from bagshift.scale._sql import quoted
 from bagshift.scale._streaming import Progress, as_matrix, stream
@@ -204,7 +204,7 @@ def bag_means(
     n_rows = int(bags.all_n_rows[start:].sum())
     seconds = time.monotonic() - began
     speed = n_rows / seconds if n_passes else math.nan
-    means = np.load(file, mmap_mode="r")
+    means = map_array(file)
     return BagMeans(bags, means, preparation.names, file, n_passes, speed)
 
 

@@ -99,7 +99,9 @@ class StoredRows:
         except OSError as error:
             raise TableError(f"{file.path} cannot be read: {error.strerror or error}.") from error
         if len(numbers) != n_numbers:
-            raise TableError(f"{file.path} is shorter than it was; delete it to begin anew.")
+            raise TableError(
+                f"{file.path} is shorter than it was: delete {file.path.parent} to begin anew."
+            )
         return numbers.reshape(n_rows, self.n_columns)
 
 
