@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scale_frames import INJECTION, STRANGE_NAMES, mixed_frame, write
 
@@ -238,6 +239,18 @@ def test_refusals(connection: Any, tmp_path: Path) -> None:
     write(frame.drop(columns="age"), path)
     with pytest.raises(TableError, match="people lacks column 'age'"):
         bag_means(connection, rows_from(path, name="people"), bags, preparation, tmp_path / "new")
+
+
+def test_nan_that_the_extremes_of_a_file_leave_out(connection: Any, tmp_path: Path) -> None:
+    path = tmp_path / "people.parquet"
+    numbers = [1.0, float("nan"), 3.0, float("nan"), 5.0, 6.0]
+    frame = pl.DataFrame({"bag": [0, 0, 1, 1, 2, 2], "x": numbers})
+    frame.write_parquet(path)
+    rows = rows_from(path)
+    preparation, bags = set_up(connection, rows)
+    found = bag_means(connection, rows, bags, preparation, tmp_path / "means")
+    expected = expected_means(frame.to_pandas(), preparation)
+    np.testing.assert_allclose(found.means, expected, atol=1e-6)
 
 
 def test_infinite_numbers_that_were_not_there_before(connection: Any, tmp_path: Path) -> None:

@@ -139,6 +139,13 @@ def test_numbers_that_are_none(connection: Any) -> None:
     assert (x.mean, x.minimum, x.maximum, x.deviation) == (1.5, 1.0, 2.0, 0.5)
 
 
+def test_nan_that_the_extremes_of_a_file_leave_out(connection: Any, tmp_path: Path) -> None:
+    path = tmp_path / "people.parquet"
+    pl.DataFrame({"x": [1.0, float("nan"), 3.0, float("nan")]}).write_parquet(path)
+    x = column_statistics(connection, rows_from(path)).columns["x"]
+    assert (x.n_rows, x.n_missing, x.n_nan, x.n_infinite) == (4, 2, 2, 0)
+
+
 def test_strange_names(connection: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({name: rng.choice(["a", "b"], 30) for name in STRANGE_NAMES})

@@ -91,6 +91,8 @@ def bag_means_sql(
 
     It is read by DuckDB and by PostgreSQL and what is related to them; nothing in it is special
     to this library, so it can be run where the rows are, and only its result be carried here.
+    DuckDB overlooks NaN in a Parquet file whose extremes leave it out, as they should, unless it
+    is told before: ``SET disabled_optimizers = 'statistics_propagation'``.
 
     Parameters
     ----------
