@@ -180,9 +180,9 @@ def bag_text(report: BagReport) -> str:
     )
     parts = [
         ("Bags", _bag_facts(report)),
-        ("Spread of shares", _spread_facts(report)),
+        ("Spread of shares", spread_facts(report)),
         ("Means of bags", _means_facts(report)),
-        ("Accuracy that bags of such sizes allowed", _loss_facts(report)),
+        ("Accuracy that bags of such sizes allowed", loss_facts(report)),
     ]
     return write_report(title, report.warnings, parts)
 
@@ -202,7 +202,8 @@ def _bag_facts(report: BagReport) -> Facts:
     return facts
 
 
-def _spread_facts(report: BagReport) -> Facts:
+def spread_facts(report: BagReport) -> Facts:
+    """Say how far shares spread, against random grouping."""
     spread = report.spread
     if spread is None:
         return []
@@ -250,7 +251,8 @@ def _means_facts(report: BagReport) -> Facts:
     return facts
 
 
-def _loss_facts(report: BagReport) -> Facts:
+def loss_facts(report: BagReport) -> Facts:
+    """Say what accuracy bags of such sizes allowed."""
     loss = report.expected_loss
     rows = float(np.median(report.rows_per_bag))
     like = f", as of exact bags of {loss.bag_size:,.0f}" if loss.bag_size > 1.05 * rows else ""

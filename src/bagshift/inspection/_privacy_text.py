@@ -110,19 +110,38 @@ def privacy_text(report: PrivacyReport) -> str:
     n_releases = len(report.releases)
     what = f"{n_releases} releases" if n_releases > 1 else "one release"
     title = f"What {what} of shares {'disclose' if n_releases > 1 else 'discloses'} of labels"
+    return write_report(title, report.warnings, privacy_parts(report))
+
+
+def privacy_parts(report: PrivacyReport) -> list[tuple[str, Facts]]:
+    """List names and values under headings.
+
+    Parameters
+    ----------
+    report : PrivacyReport
+
+    Returns
+    -------
+    list of (heading, facts)
+    """
     parts = [("Disclosed for sure", _sure(report)), ("Guessed", _guessed(report))]
-    parts += [(release.name.capitalize(), _release_facts(release)) for release in report.releases]
+    parts += [
+        (
+            f"Bags of {release.name}" if len(report.releases) > 1 else "Bags",
+            _release_facts(release),
+        )
+        for release in report.releases
+    ]
     parts += [
         (
             f"With noise of epsilon {release.cost.epsilon:g} (noise_counts)"
-            + (f", {release.name}" if n_releases > 1 else ""),
+            + (f", {release.name}" if len(report.releases) > 1 else ""),
             _cost_facts(release, release.cost),
         )
         for release in report.releases
         if release.cost is not None
     ]
-    parts.append(("Differential privacy of a label", _epsilon_facts(report)))
-    return write_report(title, report.warnings, parts)
+    return [*parts, ("Differential privacy of a label", _epsilon_facts(report))]
 
 
 def _sure(report: PrivacyReport) -> Facts:
