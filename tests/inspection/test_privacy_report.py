@@ -280,7 +280,8 @@ def test_cost_of_noise_is_what_noise_costs(epsilon):
     ids = np.repeat(np.arange(n_bags), size)
     labels = (random.random(len(ids)) < 0.4).astype(int)
     exact = release(ids, labels)
-    cost = privacy_report(exact, epsilon=epsilon).releases[0].cost
+    # With an accuracy of a half, columns say nothing, and the count is explained by itself.
+    cost = privacy_report(exact, epsilon=epsilon, accuracy=0.5).releases[0].cost
     noisy = noise_counts(exact, epsilon, testing=True, seed=11)
     noise = np.rint(noisy.counts[:, 1] - exact.counts[:, 1])
     assert cost.mean_shift == pytest.approx(np.abs(noise).mean(), rel=0.06)
@@ -359,7 +360,7 @@ def test_more_noise_costs_more():
     for name in ("kept_information", "effective_bags"):
         values = [getattr(cost, name) for cost in costs]
         assert values == sorted(values)
-    assert costs[-1].kept_information == pytest.approx(1.0, abs=1e-4)
+    assert costs[-1].kept_information == pytest.approx(1.0, abs=2e-4)
     assert costs[0].like_bags_of == 500.0
     assert "beyond which nothing was measured" in str(costs[0].loss_after)
 

@@ -3,14 +3,8 @@ r"""What two-sided geometric noise costs: the counts, a guess by majority, what 
 
 With :math:`q = e^{-\varepsilon}` the noise :math:`k` has
 :math:`P(k) = \frac{1-q}{1+q} q^{|k|}`, mean distance :math:`\frac{2q}{1-q^2}` and variance
-:math:`\frac{2q}{(1-q)^2}`. Of a bag of :math:`n` rows that came together at random, with an
-overall share :math:`p`, the noisy count keeps the part
-
-.. math:: v = \frac{n p (1-p)}{n p (1-p) + \frac{2q}{(1-q)^2}}
-
-of what the exact one says (explained variance). As the information in an exact bag does not
-depend on its size, the same rows with noise are about as good as exact bags :math:`1/v` times as
-large.
+:math:`\frac{2q}{(1-q)^2}`. How much it leaves to learn from is worked out in
+`bagshift.inspection._kept_information`.
 """
 
 from __future__ import annotations
@@ -20,9 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bagshift.inspection._kept_information import ACCURACY, kept_information
 from bagshift.inspection._league_losses import LossRange, loss_range
 
 FloatArray = NDArray[np.float64]
+
+LARGEST_ALIKE = 32.0
+"""Up to exact bags of so many rows, noise was found to cost about as much as they do."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,8 @@ class NoiseCost:
         Expected accuracy of a guess by the majority that the noisy counts show; for exact ones
         see `ReleasePrivacy.attack_accuracy`.
     kept_information : float
-        Part of the information in the counts that is left, from 0 to 1, where rows came into
-        bags at random; mean over bags.
+        Part of the information in the counts that is left for a machine of the accuracy
+        reckoned with, from 0 to 1; mean over bags.
     effective_bags : float
         How many exact bags the noisy ones are worth.
     like_bags_of : float
@@ -50,7 +48,7 @@ class NoiseCost:
     loss_before, loss_after : LossRange
         Points of accuracy on fresh rows that bags of these sizes cost in the library's league,
         exact ones as they are and exact ones of `like_bags_of` rows: an estimate, from figures
-        of other data.
+        of other data. Where bags of more than 32 rows are worth as much, noise costs more.
     """
 
     epsilon: float
@@ -64,7 +62,9 @@ class NoiseCost:
     loss_after: LossRange
 
 
-def noise_cost(shares: FloatArray, sizes: FloatArray, epsilon: float) -> NoiseCost:
+def noise_cost(
+    shares: FloatArray, sizes: FloatArray, epsilon: float, accuracy: float = ACCURACY
+) -> NoiseCost:
     """Work out the cost of noise for bags.
 
     Parameters
@@ -72,6 +72,8 @@ def noise_cost(shares: FloatArray, sizes: FloatArray, epsilon: float) -> NoiseCo
     shares, sizes : ndarray of shape (n_bags,)
         Exact shares, and rows.
     epsilon : float
+    accuracy : float, default=0.9
+        To reckon with.
 
     Returns
     -------
@@ -80,8 +82,7 @@ def noise_cost(shares: FloatArray, sizes: FloatArray, epsilon: float) -> NoiseCo
     q = np.exp(-epsilon)
     variance = 2 * q / np.expm1(-epsilon) ** 2
     overall = float(shares @ sizes / sizes.sum())
-    spread = sizes * overall * (1 - overall)
-    kept = spread / (spread + variance) if overall not in (0.0, 1.0) else np.zeros(len(sizes))
+    kept = kept_information(sizes, sizes, overall, variance, accuracy)
     size = float(np.median(sizes))
     mean_kept = float(kept.mean())
     # With nothing left the bags are as good as one bag of all rows.

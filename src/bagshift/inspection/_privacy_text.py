@@ -10,6 +10,7 @@ import numpy as np
 
 from bagshift.exceptions import name_bags, name_some, plural
 from bagshift.inspection._lines import Facts, in_range, percent, write_report
+from bagshift.inspection._noise_cost import LARGEST_ALIKE
 
 if TYPE_CHECKING:
     from bagshift.inspection._noise_cost import NoiseCost
@@ -136,7 +137,7 @@ def privacy_parts(report: PrivacyReport) -> list[tuple[str, Facts]]:
         (
             f"With noise of epsilon {release.cost.epsilon:g} (noise_counts)"
             + (f", {release.name}" if len(report.releases) > 1 else ""),
-            _cost_facts(release, release.cost),
+            _cost_facts(report, release, release.cost),
         )
         for release in report.releases
         if release.cost is not None
@@ -192,7 +193,7 @@ def _release_facts(release: ReleasePrivacy) -> Facts:
     return facts
 
 
-def _cost_facts(release: ReleasePrivacy, cost: NoiseCost) -> Facts:
+def _cost_facts(report: PrivacyReport, release: ReleasePrivacy, cost: NoiseCost) -> Facts:
     return [
         (
             "counts",
@@ -206,14 +207,17 @@ def _cost_facts(release: ReleasePrivacy, cost: NoiseCost) -> Facts:
         ),
         (
             "left to learn from",
-            f"{percent(cost.kept_information)} of what exact counts say, where rows came into "
-            f"bags by chance: as {cost.effective_bags:,.3g} exact bags in place of "
-            f"{len(release.sizes):,}, or exact bags of {cost.like_bags_of:,.0f} rows",
+            f"{percent(cost.kept_information)} of what exact counts say, by a machine that is "
+            f"right for {percent(report.accuracy)} of rows: as {cost.effective_bags:,.3g} exact "
+            f"bags in place of {len(release.sizes):,}, or exact bags of {cost.like_bags_of:,.0f} "
+            "rows",
         ),
         (
             "accuracy lost by bags",
-            f"{cost.loss_after} against true labels, in place of {cost.loss_before}: an estimate, "
-            "from exact bags of such sizes in the library's league",
+            f"{'more than ' if cost.like_bags_of > LARGEST_ALIKE else ''}"
+            f"{cost.loss_after.low:.1f} to {cost.loss_after.high:.1f} points against true "
+            f"labels, in place of {cost.loss_before.low:.1f} to {cost.loss_before.high:.1f}: a "
+            "rough estimate, from exact bags of such sizes in the library's league",
         ),
     ]
 

@@ -15,6 +15,7 @@ from bagshift.exceptions import BagError
 from bagshift.inspection._bag_means import BagMeans, bag_means
 from bagshift.inspection._bag_text import bag_text, bag_warnings
 from bagshift.inspection._bag_troubles import Troubles, find_troubles
+from bagshift.inspection._kept_information import ACCURACY, check_accuracy, kept_information
 from bagshift.inspection._league_losses import LossRange, loss_range
 from bagshift.inspection._lines import as_html
 from bagshift.inspection._majority_attack import overall_share
@@ -43,9 +44,9 @@ class BagReport:
         How far shares spread, against random grouping. None for one bag, or if all rows have one
         label.
     effective_bags : float
-        How many exact and complete bags say as much about the counts of rows: a bag counts with
-        the part of the variance of its rows' count that its published number explains, under
-        random grouping. Noise, rounding, and individuals that are not among the rows lower it.
+        How many exact and complete bags say as much about the counts of rows, to a machine of the
+        accuracy reckoned with. Noise, rounding, and individuals that are not among the rows lower
+        it.
     means : BagMeans or None
         Directions in which bags differ by their features, if these were given.
     expected_loss : LossRange
@@ -100,7 +101,7 @@ class BagReport:
         return as_html(str(self))
 
 
-def bag_report(bags: Bags, X: Any = None) -> BagReport:
+def bag_report(bags: Bags, X: Any = None, *, accuracy: float = ACCURACY) -> BagReport:
     """Look at bags before fitting: what they can teach, and what is wrong with them.
 
     Parameters
@@ -110,6 +111,9 @@ def bag_report(bags: Bags, X: Any = None) -> BagReport:
     X : array-like, sparse matrix or frame of shape (n_rows, n_features), optional
         Features of the rows, finite numbers: then it is told in how many directions bags differ,
         and bags whose rows are those of other bags are found.
+    accuracy : float, default=0.9
+        Accuracy of a machine to reckon with: the better rows can be told apart, the more noise
+        hides.
 
     Returns
     -------
@@ -120,7 +124,8 @@ def bag_report(bags: Bags, X: Any = None) -> BagReport:
     BagError
         If slicing has cut a bag, or there is none.
     ValueError
-        If `X` has other rows than `bags`, or holds what is no finite number.
+        If `X` has other rows than `bags`, or holds what is no finite number; or if `accuracy`
+        is none.
 
     See Also
     --------
@@ -150,8 +155,9 @@ def bag_report(bags: Bags, X: Any = None) -> BagReport:
     if not bags.n_bags:
         raise BagError("there is no bag: all rows are in no bag, so that nothing can be reported.")
     bags.check_whole()
+    check_accuracy(accuracy)
     features = None if X is None else _read_features(X, len(bags))
-    worth = _effective_bags(bags)
+    worth = _effective_bags(bags, accuracy)
     report = BagReport(
         n_rows=len(bags.target_rows()),
         n_rows_in_bags=len(bags.rows_in_bags()),
@@ -163,7 +169,7 @@ def bag_report(bags: Bags, X: Any = None) -> BagReport:
         spread=share_spread(bags),
         effective_bags=worth,
         means=None if features is None else bag_means(bags, features),
-        expected_loss=loss_range(float(np.median(bags.rows_per_bag)) * bags.n_bags / worth),
+        expected_loss=loss_range(_like_bags_of(bags, worth)),
         troubles=find_troubles(bags, features),
     )
     return replace(report, warnings=bag_warnings(report, bags))
@@ -179,12 +185,19 @@ def _read_features(X: Any, n_rows: int) -> Any:
     return features
 
 
-def _effective_bags(bags: Bags) -> float:
-    """Sum the part of each count's variance that the published number explains."""
-    overall = overall_share(bags)
-    one = overall * (1 - overall)
-    if one == 0:
-        return float(bags.n_bags)
-    # Of n rows among M individuals with noise of variance t: n one / (M one + t).
-    noise = noise_variances(bags) * bags.sizes**2
-    return float((bags.rows_per_bag * one / (bags.sizes * one + noise)).sum())
+def _like_bags_of(bags: Bags, worth: float) -> float:
+    """Return the size of exact bags that are worth as much; at most all rows in one."""
+    rows = float(np.median(bags.rows_per_bag))
+    return min(rows * bags.n_bags / max(worth, 1e-9), float(len(bags.rows_in_bags())))
+
+
+def _effective_bags(bags: Bags, accuracy: float) -> float:
+    """Sum the part of the information in each count that its published number keeps."""
+    kept = kept_information(
+        bags.rows_per_bag.astype(np.float64),
+        bags.sizes,
+        overall_share(bags),
+        noise_variances(bags) * bags.sizes**2,
+        accuracy,
+    )
+    return float(kept.sum())

@@ -23,6 +23,7 @@ from bagshift._bags.published import count_ranges
 from bagshift.bags import Bags
 from bagshift.exceptions import BagError
 from bagshift.inspection._integer_disclosure import integer_determined
+from bagshift.inspection._kept_information import ACCURACY, check_accuracy
 from bagshift.inspection._known_labels import positive_or_not
 from bagshift.inspection._linear_disclosure import linearly_determined
 from bagshift.inspection._lines import as_html
@@ -140,6 +141,8 @@ class PrivacyReport:
     sensitivity : int
         By how much one changed label changes the counts of one release, summed over those that
         are published: 1 for two classes, 2 for more.
+    accuracy : float
+        Accuracy of a machine that costs of noise are reckoned with.
     warnings : tuple of str
         Sentences, worst first.
     """
@@ -156,6 +159,7 @@ class PrivacyReport:
     epsilon_spent: float
     total_epsilon: float | None
     sensitivity: int
+    accuracy: float
     warnings: tuple[str, ...] = ()
 
     def bag_table(self) -> dict[str, NDArray[Any]]:
@@ -195,6 +199,7 @@ def privacy_report(
     *,
     epsilon: float | None = None,
     n_classes: int = 2,
+    accuracy: float = ACCURACY,
     max_cells: int = MOST_CELLS,
 ) -> PrivacyReport:
     r"""Find out what published shares disclose about the labels of individuals.
@@ -210,6 +215,9 @@ def privacy_report(
         How many classes the individuals have. Where counts of more than two are released, one
         changed label changes two of them, so that noise of :math:`\varepsilon` on each protects
         with :math:`2\varepsilon`.
+    accuracy : float, default=0.9
+        Accuracy of a machine to reckon with when the cost of noise is estimated: the better rows
+        can be told apart, the more noise hides.
     max_cells : int, default=200
         Where more than two releases meet, integer programs find what follows, for parts of up to
         so many cells (rows in the same bags everywhere); those of hundreds can take minutes.
@@ -223,7 +231,7 @@ def privacy_report(
     BagError
         If the releases do not have the same rows, contradict each other, or hold cut bags.
     ValueError
-        If `epsilon` or `n_classes` cannot be used.
+        If `epsilon`, `n_classes` or `accuracy` cannot be used.
 
     See Also
     --------
@@ -249,6 +257,7 @@ def privacy_report(
     """
     if n_classes < 2:
         raise ValueError(f"n_classes must be at least 2, not {n_classes!r}.")
+    check_accuracy(accuracy)
     asked = None if epsilon is None else GeometricNoise(epsilon).epsilon
     named = name_releases(releases)
     known = [positive_or_not(bags) for bags in named.values()]
@@ -270,7 +279,7 @@ def privacy_report(
     )
     determined = negative | positive
     looks = tuple(
-        _look_at(name, bags, of_bags, asked)
+        _look_at(name, bags, of_bags, asked, accuracy)
         for (name, bags), of_bags in zip(named.items(), ranges, strict=True)
     )
     is_released = np.any(
@@ -290,12 +299,17 @@ def privacy_report(
         epsilon_spent=_epsilon_spent(named, known),
         total_epsilon=None if asked is None else asked * sensitivity * _most_releases(named),
         sensitivity=sensitivity,
+        accuracy=accuracy,
     )
     return replace(report, warnings=privacy_warnings(report))
 
 
 def _look_at(
-    name: str, bags: Bags, ranges: tuple[IntArray, IntArray], epsilon: float | None
+    name: str,
+    bags: Bags,
+    ranges: tuple[IntArray, IntArray],
+    epsilon: float | None,
+    accuracy: float,
 ) -> ReleasePrivacy:
     n_rows = bags.rows_per_bag
     low, high = ranges
@@ -304,7 +318,8 @@ def _look_at(
     overall = overall_share(bags)
     cost = None
     if epsilon is not None and not bags.is_noisy.any():
-        cost = noise_cost(bags.clipped_shares, n_rows.astype(np.float64), epsilon)
+        sizes = n_rows.astype(np.float64)
+        cost = noise_cost(bags.clipped_shares, sizes, epsilon, accuracy)
     return ReleasePrivacy(
         name=name,
         n_rows=int(n_rows.sum()),
