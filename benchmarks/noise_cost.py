@@ -8,7 +8,8 @@ in D features; 960 rows in bags of 4 or 8, and 20,000 fresh rows. Counts are rel
 two-sided geometric noise of epsilon 2, 1 and 0.5. ``CountLikelihoodClassifier(kernel="linear",
 C_target=1)`` is fitted, without a source, to the exact bags, to the noisy ones with their law, and
 to exact bags of the same rows, of the size that ``NoiseCost.like_bags_of`` says for the accuracy
-of the best classifier. Figures are mean accuracies on the fresh rows in percent, with standard errors.
+of the best classifier. Figures are mean accuracies on the fresh rows in percent, with standard
+errors.
 """
 
 import argparse

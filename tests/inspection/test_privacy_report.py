@@ -20,6 +20,7 @@ from bagshift import (
     noise_counts,
 )
 from bagshift.inspection import privacy_report
+from bagshift.inspection._integer_disclosure import integer_determined
 from bagshift.inspection._linear_disclosure import linearly_determined
 from bagshift.inspection._noise_cost import noise_cost
 from bagshift.inspection._released_cells import cut_into_cells
@@ -132,19 +133,49 @@ def test_rows_in_some_bags(case):
         check_against_enumeration(groupings, labels)
 
 
+@settings(max_examples=200)
+@given(overlapping())
+def test_integer_programs_find_what_lists_find(case):
+    groupings, labels = case
+    if not groupings:
+        return
+    counts = [np.bincount(g[g >= 0], weights=labels[g >= 0]).astype(int) for g in groupings]
+    cells = cut_into_cells(groupings, counts, counts)
+    unknown = np.full(cells.n_cells, -1)
+    listed, searched = (integer_determined(cells, unknown, 200, most) for most in (10**6, 0))
+    assert (listed.all_negative == searched.all_negative).all()
+    assert (listed.all_positive == searched.all_positive).all()
+    assert searched.is_settled.all()
+
+
 @settings(max_examples=150)
 @given(overlapping())
 def test_a_search_that_is_cut_short_claims_nothing_false(case):
     groupings, labels = case
     if not groupings:
         return
-    releases = [release(groups, labels) for groups in groupings]
-    short = privacy_report(releases, max_cells=0)
-    full = privacy_report(releases)
-    assert (short.determined <= full.determined).all()
-    assert (full.linearly_determined <= short.determined).all()
-    missed = (full.determined & ~short.determined).sum()
-    assert missed <= short.n_unsettled_rows
+    counts = [np.bincount(g[g >= 0], weights=labels[g >= 0]).astype(int) for g in groupings]
+    cells = cut_into_cells(groupings, counts, counts)
+    linear, values = linearly_determined(cells)
+    short, full = integer_determined(cells, values, 0, 0), integer_determined(cells, values, 200)
+    for found, all_found in (
+        (short.all_negative, full.all_negative),
+        (short.all_positive, full.all_positive),
+    ):
+        assert (found <= all_found).all()
+        assert not (all_found & ~found & short.is_settled).any()
+    follows = linear & (cells.sizes == 1)
+    assert (follows <= (short.all_negative | short.all_positive)).all()
+
+
+def test_what_was_not_searched_is_said():
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 2, 300)
+    releases = [release(random.permutation(300) // 8, labels) for _ in range(3)]
+    report = privacy_report(releases, max_cells=0)
+    assert 0 < report.n_unsettled_rows <= 300 - report.determined.sum()
+    assert "too large for an exact search" in str(report)
+    assert "at least" in str(report)
 
 
 @settings(max_examples=100)

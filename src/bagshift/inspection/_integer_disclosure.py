@@ -10,9 +10,10 @@ value. For the number :math:`z_j` of positives in the row's cell of :math:`s_j` 
 * Where two releases meet, solutions are flows from the bags of one to the bags of the other. Of
   one flow, an empty or full cell can change iff it is in a cycle of the residual network, that is,
   iff its two ends are in one strongly connected component: exact at any size.
-* Where more meet, integer programs: the sum of all cells that were empty in every solution found
-  is maximised until it is 0, and likewise of those that were full. Exact, but only up to a number
-  of cells and of nodes of the search; beyond, what bounds and subtraction give.
+* Where more meet, a list of all numbers if it is short, else integer programs: the sum of all
+  cells that were empty in every solution found is maximised until it is 0, and likewise of those
+  that were full. Exact, but only up to a number of cells and of nodes of the search; beyond, what
+  bounds and subtraction give.
 """
 
 from __future__ import annotations
@@ -31,11 +32,13 @@ from bagshift.inspection._released_cells import (
     ContradictionError,
     IntArray,
     ReleasedCells,
+    places_by_part,
     propagate_bounds,
 )
 
 FloatArray = NDArray[np.float64]
 
+MOST_LISTED = 4096
 _MOST_NODES = 500
 _INFEASIBLE = 2
 
@@ -58,7 +61,7 @@ class IntegerDisclosure:
 
 
 def integer_determined(
-    cells: ReleasedCells, values: IntArray, most_cells: int
+    cells: ReleasedCells, values: IntArray, most_cells: int, most_listed: int = MOST_LISTED
 ) -> IntegerDisclosure:
     """Find the cells whose rows all have one and the same label in every solution.
 
@@ -69,6 +72,8 @@ def integer_determined(
         Numbers of positives that are known to follow; -1 elsewhere.
     most_cells : int
         Up to how many cells, of a part in which more than two releases meet, are searched.
+    most_listed : int
+        Up to how many combinations of their numbers are listed, all of them, in place of that.
 
     Returns
     -------
@@ -95,22 +100,31 @@ def integer_determined(
         except ContradictionError as error:
             raise ContradictionError(np.flatnonzero(bag_in_flow)[error.bags]) from None
         negative[in_flow], positive[in_flow] = flow
-    order = np.argsort(part_of_cell, kind="stable")
-    borders = np.searchsorted(part_of_cell[order], np.arange(n_parts + 1))
-    incidence = cells.incidence().tocsc()
+    if not (n_releases > 2).any():
+        return IntegerDisclosure(negative, positive, settled)
+    cells_of = places_by_part(part_of_cell, n_parts)
+    bags_of = places_by_part(part_of_bag, n_parts)
+    incidence = cells.incidence().tocsr()
     for part in np.flatnonzero(n_releases > 2):
-        places = order[borders[part] : borders[part + 1]]
-        open_places = places[low[places] < high[places]]
-        if not len(open_places):
+        places, bags = cells_of[part], bags_of[part]
+        n_open = int((low[places] < high[places]).sum())
+        if not n_open:
             continue
-        if len(open_places) > most_cells:
-            settled[open_places] = False
+        n_listed = np.prod(high[places] - low[places] + 1.0)
+        if n_open > most_cells and n_listed > most_listed:
+            settled[places] = low[places] == high[places]
             continue
-        bags = np.flatnonzero(part_of_bag == part)
-        block = incidence[:, places].tocsr()[bags]
-        search = _Search(block, cells.lowest[bags], cells.highest[bags], low[places], high[places])
+        solve = _by_list if n_listed <= most_listed else _by_search
+        problem = _Problem(
+            block=incidence[bags][:, places],
+            least=cells.lowest[bags],
+            most=cells.highest[bags],
+            low=low[places],
+            high=high[places],
+            sizes=cells.sizes[places],
+        )
         try:
-            negative[places], positive[places], is_open = search.run(cells.sizes[places])
+            negative[places], positive[places], is_open = solve(problem)
         except ContradictionError:
             raise ContradictionError(bags) from None
         settled[places] = ~is_open
@@ -211,72 +225,88 @@ def _entries(matrix: csr_array, rows: IntArray, columns: IntArray) -> IntArray:
 # More releases ----------------------------------------------------------------------------
 
 
-class _Search:
-    """Integer programs over one part: which cells can hold a positive, which a negative.
+@dataclass(frozen=True)
+class _Problem:
+    """One part: cells in bags, with the ranges of both."""
 
-    Parameters
-    ----------
-    block : csr_array of shape (n_bags, n_cells)
-    least, most : ndarray of shape (n_bags,)
-        Range of each bag.
-    low, high : ndarray of shape (n_cells,)
-        Range of each cell.
+    block: csr_array
+    least: IntArray
+    most: IntArray
+    low: IntArray
+    high: IntArray
+    sizes: IntArray
+
+
+_Answer = tuple[BoolArray, BoolArray, BoolArray]
+"""Cells that are empty, and full, in every solution; and those of which that is not known."""
+
+
+def _by_list(problem: _Problem) -> _Answer:
+    """Look at all numbers that are in the ranges of the cells."""
+    shape = problem.high - problem.low + 1
+    listed = np.array(np.unravel_index(np.arange(np.prod(shape)), shape))
+    listed += problem.low[:, None]
+    totals = problem.block @ listed
+    fits = (totals >= problem.least[:, None]) & (totals <= problem.most[:, None])
+    solutions = listed[:, fits.all(axis=0)]
+    if not solutions.size:
+        raise ContradictionError(np.empty(0, dtype=np.int64))
+    is_open = np.zeros(len(shape), dtype=bool)
+    return (
+        np.asarray(solutions.max(axis=1) == 0),
+        np.asarray(solutions.min(axis=1) == problem.sizes),
+        is_open,
+    )
+
+
+def _by_search(problem: _Problem) -> _Answer:
+    """Ask integer programs for a positive, or a negative, where so far there was none."""
+    proven_empty, proven_full = problem.high == 0, problem.low == problem.sizes
+    is_open = ~(proven_empty | proven_full)
+    first = _minimise(problem, np.zeros(len(is_open)))
+    if first is None:
+        return proven_empty, proven_full, is_open
+    empty, full = first == 0, first == problem.sizes
+    empty, full, is_done = _shrink(problem, empty, full, is_open, sign=-1)
+    proven_empty = empty if is_done else proven_empty
+    empty, full, is_done = _shrink(problem, empty, full, is_open, sign=1)
+    proven_full = full if is_done else proven_full
+    return proven_empty, proven_full, (empty & ~proven_empty) | (full & ~proven_full)
+
+
+def _shrink(
+    problem: _Problem, empty: BoolArray, full: BoolArray, is_open: BoolArray, *, sign: int
+) -> tuple[BoolArray, BoolArray, bool]:
+    """Seek a positive in cells so far empty (-1), or a negative in those so far full (1).
+
+    Returns also whether it is proven that there is none in those that are left.
     """
+    while True:
+        asked = (empty if sign < 0 else full) & is_open
+        if not asked.any():
+            return empty, full, True
+        found = _minimise(problem, sign * asked.astype(np.float64))
+        if found is None:
+            return empty, full, False
+        empty, full = empty & (found == 0), full & (found == problem.sizes)
+        if not (asked & ~(empty if sign < 0 else full)).any():
+            return empty, full, True
 
-    def __init__(
-        self, block: csr_array, least: IntArray, most: IntArray, low: IntArray, high: IntArray
-    ) -> None:
-        self._block, self._least, self._most = block, least, most
-        self._low, self._high = low, high
 
-    def run(self, sizes: IntArray) -> tuple[BoolArray, BoolArray, BoolArray]:
-        """Return the cells that are empty, or full, in every solution, and those that may be."""
-        proven_empty, proven_full = self._high == 0, self._low == sizes
-        first = self._solve(np.zeros(len(sizes)))
-        if first is None:
-            return proven_empty, proven_full, ~(proven_empty | proven_full)
-        empty, full = first == 0, first == sizes
-        is_open = ~(proven_empty | proven_full)
-        empty, full, is_done = self._shrink(empty, full, sizes, is_open, sign=-1)
-        proven_empty = empty if is_done else proven_empty
-        empty, full, is_done = self._shrink(empty, full, sizes, is_open, sign=1)
-        proven_full = full if is_done else proven_full
-        return proven_empty, proven_full, (empty & ~proven_empty) | (full & ~proven_full)
-
-    def _shrink(
-        self, empty: BoolArray, full: BoolArray, sizes: IntArray, is_open: BoolArray, *, sign: int
-    ) -> tuple[BoolArray, BoolArray, bool]:
-        """Seek a positive in cells so far empty (-1), or a negative in those so far full (1).
-
-        Returns also whether it is proven that there is none in those that are left.
-        """
-        while True:
-            asked = (empty if sign < 0 else full) & is_open
-            if not asked.any():
-                return empty, full, True
-            found = self._solve(sign * asked.astype(np.float64))
-            if found is None:
-                return empty, full, False
-            empty, full = empty & (found == 0), full & (found == sizes)
-            if not (asked & ~(empty if sign < 0 else full)).any():
-                return empty, full, True
-
-    def _solve(self, costs: FloatArray) -> IntArray | None:
-        """Minimise; None if that was not carried out to its end."""
-        result = milp(
-            costs,
-            integrality=np.ones(len(costs)),
-            bounds=Bounds(self._low, self._high),
-            constraints=LinearConstraint(self._block, self._least, self._most),
-            options={"node_limit": _MOST_NODES},
-        )
-        if result.status == _INFEASIBLE:
-            raise ContradictionError(np.empty(0, dtype=np.int64))
-        if result.status == 0 and result.x is not None:
-            found: IntArray = np.rint(result.x).astype(np.int64)
-            totals = np.rint(self._block @ found)
-            inside = (totals >= self._least) & (totals <= self._most)
-            proven = result.fun - result.mip_dual_bound < 0.5
-            if inside.all() and proven:
-                return found
+def _minimise(problem: _Problem, costs: FloatArray) -> IntArray | None:
+    """Return a best solution; None if the search was not carried out to its end."""
+    result = milp(
+        costs,
+        integrality=np.ones(len(costs)),
+        bounds=Bounds(problem.low, problem.high),
+        constraints=LinearConstraint(problem.block, problem.least, problem.most),
+        options={"node_limit": _MOST_NODES},
+    )
+    if result.status == _INFEASIBLE:
+        raise ContradictionError(np.empty(0, dtype=np.int64))
+    if result.status != 0 or result.x is None or result.fun - result.mip_dual_bound >= 0.5:
         return None
+    found: IntArray = np.rint(result.x).astype(np.int64)
+    totals = np.rint(problem.block @ found)
+    is_right = ((totals >= problem.least) & (totals <= problem.most)).all()
+    return found if is_right else None

@@ -25,7 +25,12 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 from scipy.sparse.linalg import lsmr
 
-from bagshift.inspection._released_cells import BoolArray, IntArray, ReleasedCells
+from bagshift.inspection._released_cells import (
+    BoolArray,
+    IntArray,
+    ReleasedCells,
+    places_by_part,
+)
 
 FloatArray = NDArray[np.float64]
 
@@ -62,13 +67,14 @@ def linearly_determined(
     n_releases = count_releases(counted, part_of_bag, n_parts)
     in_graph = n_releases[part_of_cell] <= 2
     found[in_graph] = _bridges(counted.take(in_graph, n_releases[part_of_bag] <= 2))
-    order = np.argsort(part_of_cell, kind="stable")
-    borders = np.searchsorted(part_of_cell[order], np.arange(n_parts + 1))
-    incidence = counted.incidence().tocsc()
+    if in_graph.all():
+        return found, values
+    cells_of = places_by_part(part_of_cell, n_parts)
+    bags_of = places_by_part(part_of_bag, n_parts)
+    incidence = counted.incidence().tocsr()
     for part in np.flatnonzero(n_releases > 2):
-        places = order[borders[part] : borders[part + 1]]
-        bags = np.flatnonzero(part_of_bag == part)
-        block = incidence[:, places].tocsr()[bags]
+        places, bags = cells_of[part], bags_of[part]
+        block = incidence[bags][:, places]
         n_bags, n_cells = block.shape
         solve = _eliminate if n_bags**2 * n_cells <= most_steps else _project
         follows = solve(block)

@@ -112,6 +112,18 @@ class ReleasedCells:
         )
 
 
+def places_by_part(part: IntArray, n_parts: int) -> list[IntArray]:
+    """List the places of each part.
+
+    Examples
+    --------
+    >>> places_by_part(np.array([1, 0, 1]), 2)
+    [array([1]), array([0, 2])]
+    """
+    order = np.argsort(part, kind="stable")
+    return np.split(order, np.searchsorted(part[order], np.arange(1, n_parts)))
+
+
 def cut_into_cells(
     bag_indices: Sequence[IntArray], lowest: Sequence[IntArray], highest: Sequence[IntArray]
 ) -> ReleasedCells:
