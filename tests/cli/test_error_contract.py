@@ -171,7 +171,7 @@ def test_no_id_in_common_shows_both_kinds(election: Any) -> None:
     election.change(
         election.results, lambda f: f.with_columns(pl.col("precinct").str.strip_chars_start("0"))
     )
-    refuse(election.fit(), "No bag id of people.csv", "'001'", "'1'", "leading zeros")
+    refuse(election.fit(), "No bag id of people.csv", "'001'", "'1'", "zeros before")
 
 
 @pytest.mark.parametrize(

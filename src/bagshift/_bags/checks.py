@@ -4,7 +4,6 @@
 Noise that was added to a number, and is declared, excuses it from staying in its range.
 """
 
-import re
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -15,6 +14,7 @@ from bagshift._bags.ids import RowIds, canonical_id, is_blank
 from bagshift._bags.near_misses import differences, find_near_miss
 from bagshift._bags.noise_column import Laws, is_additive, scales_in_shares
 from bagshift._bags.numbers import FloatArray
+from bagshift._bags.totals import is_named_total, is_sum_of_others
 from bagshift.exceptions import BagError, name_bags, name_some
 from bagshift.noise import GeometricNoise
 
@@ -24,8 +24,6 @@ _MOST_SCALES = 10
 _IMPOSSIBLE_SCALES = 50
 _ENOUGH_BAGS = 5
 _NOISE_ADVICE = "pass noise= with its law if noise was added"
-_WHOLE_TOTAL = {"sum", "all", "overall", "everything"}
-_TOTAL_WORDS = {"total", "totals", "subtotal", "subtotals"}
 
 Ids = Sequence[Hashable]
 BoolArray = NDArray[np.bool_]
@@ -82,17 +80,12 @@ def _find_totals(column: BagColumn, candidates: Ids) -> list[Hashable]:
     """List the entries that are the sum of the others, by their name or by their number."""
     finite = np.where(np.isfinite(column.values), column.values, 0.0)
     numbers = finite if finite.ndim == 1 else finite.sum(axis=1)
-    is_sum = (numbers > 1) & (numbers == numbers.sum() - numbers) & (len(numbers) > 2)
+    is_sum = (numbers > 1) & is_sum_of_others(numbers)
     return [
         bag
         for bag in candidates
-        if _is_named_total(bag) or is_sum[column.entry_of[canonical_id(bag)]]
+        if is_named_total(bag) or is_sum[column.entry_of[canonical_id(bag)]]
     ]
-
-
-def _is_named_total(bag: Hashable) -> bool:
-    words = re.findall(r"\w+", bag.casefold()) if isinstance(bag, str) else []
-    return " ".join(words) in _WHOLE_TOTAL or not _TOTAL_WORDS.isdisjoint(words)
 
 
 def near_miss_advice(column: BagColumn, rows: RowIds) -> str:

@@ -62,6 +62,20 @@ def find_near_miss(
     return next(((bag, by_text[_fold(bag)]) for bag in in_rows if _fold(bag) in by_text), None)
 
 
+def near_identical(ids: Sequence[Hashable]) -> list[list[Hashable]]:
+    """Group ids that differ in type or spelling only.
+
+    Examples
+    --------
+    >>> near_identical(["Ward 1", "ward 2", "ward 1 ", 7, "07"])
+    [['Ward 1', 'ward 1 '], [7, '07']]
+    """
+    groups: dict[str, list[Hashable]] = {}
+    for bag in ids:
+        groups.setdefault(_fold(bag), []).append(bag)
+    return [group for group in groups.values() if len(group) > 1]
+
+
 def differences(left: Hashable, right: Hashable) -> list[str]:
     """Name what two ids of `find_near_miss` differ in.
 

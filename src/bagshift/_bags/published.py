@@ -60,6 +60,50 @@ def published_counts(bags: BagData, *, warn: bool = True) -> PublishedCounts:
     return found
 
 
+def count_ranges(bags: BagData) -> tuple[IntArray, IntArray]:
+    """Find between which numbers the true count of positives among each bag's rows surely lies.
+
+    Parameters
+    ----------
+    bags : Bags
+        Whole bags.
+
+    Returns
+    -------
+    lowest, highest : ndarray of shape (n_bags,)
+        From 0 to the number of rows where something was added to the number of the bag, since no
+        count is then impossible.
+
+    Raises
+    ------
+    BagError
+        If slicing has cut a bag, or no true count fits the share of a bag under its law.
+
+    Examples
+    --------
+    >>> from bagshift import Bags
+    >>> bags = Bags.from_arrays(["a", "a", "b"], {"a": 0.5, "b": 1.0}, sizes={"a": 2, "b": 9})
+    >>> count_ranges(bags)
+    (array([1, 1]), array([1, 1]))
+    """
+    bags.check_whole()
+    places_of = _group_by_law(bags)
+    _warn_of_rounding(bags, places_of)
+    n_rows = bags.rows_per_bag
+    lowest, highest = np.zeros(bags.n_bags, dtype=np.int64), n_rows.copy()
+    misfit = np.zeros(bags.n_bags, dtype=bool)
+    for law, places in places_of.items():
+        if law.is_additive:
+            continue
+        first, last = law._band(bags.positive_shares[places], bags.sizes[places])
+        misfit[places] = first > last
+        unseen = bags.sizes[places].astype(np.int64) - n_rows[places]
+        lowest[places] = np.maximum(first - unseen, 0)
+        highest[places] = np.minimum(last, n_rows[places])
+    _refuse_misfits(bags, misfit)
+    return lowest, highest
+
+
 def _group_by_law(bags: BagData) -> dict[NoiseLaw, IntArray]:
     """Places of the bags of each law; those without one have their nearest counts."""
     codes, laws = number_distinct(bags.noise, "noise")

@@ -17,6 +17,7 @@ from bagshift.cli.evaluate import evaluate
 from bagshift.cli.fit import fit
 from bagshift.cli.league import league
 from bagshift.cli.predict import predict
+from bagshift.cli.privacy import privacy
 from bagshift.cli.reproduce import reproduce
 
 app = typer.Typer(
@@ -67,6 +68,15 @@ EXAMPLES = {
                       --shares results.csv --share-column yes_share
     bagshift evaluate model.skops --target people.csv --label voted
     """,
+    privacy: """For example, two releases about the same persons, and what noise would cost:
+
+    \b
+    bagshift privacy --target people.csv --count-column yes_votes \\
+                     --bag precinct --release precincts.csv \\
+                     --bag age_group --release ages.csv
+    bagshift privacy --target people.csv --bag precinct --release precincts.csv \\
+                     --share-column yes_share --epsilon 1
+    """,
     league: """For example, a first look, and the whole of it:
 
     \b
@@ -79,5 +89,5 @@ EXAMPLES = {
     bagshift reproduce synthetic --paper-selection source --draws 3
     """,
 }
-for command in (check, fit, predict, evaluate, demo, league, reproduce):
+for command in (check, fit, predict, evaluate, privacy, demo, league, reproduce):
     app.command(epilog=EXAMPLES.get(command))(command)

@@ -37,6 +37,7 @@ def check(
     from bagshift.cli._echo import bag_facts, input_facts
     from bagshift.cli._screen import Screen
     from bagshift.exceptions import plural
+    from bagshift.inspection._bag_text import loss_facts, spread_facts
     from bagshift.workflows.checking import check_files
     from bagshift.workflows.requests import FitRequest
 
@@ -70,6 +71,13 @@ def check(
         screen.say()
     elif report.bags is not None:
         screen.facts(bag_facts(report.bags, bags))
+        screen.say()
+    if report.report is not None:
+        screen.heading("Spread of shares")
+        screen.facts(spread_facts(report.report))
+        screen.say()
+        screen.heading("Accuracy that bags of such sizes allowed")
+        screen.facts(loss_facts(report.report))
         screen.say()
     for finding in report.findings:
         screen.item(finding.level, in_options(finding.text))

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from bagshift._bags.near_misses import differences, find_near_miss
+from bagshift._bags.totals import is_named_total, is_sum_of_others
 from bagshift.exceptions import BagError, name_some, plural
+from bagshift.inspection._share_findings import share_findings
 from bagshift.workflows.bag_sheet import BagSheet
 from bagshift.workflows.findings import (
     Finding,
@@ -23,7 +26,6 @@ from bagshift.workflows.findings import (
 from bagshift.workflows.noise import NoiseRequest
 from bagshift.workflows.noise_check import check_noise
 
-TOTAL_WORDS = r"(?i)^\W*(grand |sub|sub-)?(totals?|sum|overall|all)\b"
 DROP = "--on-unmatched drop"
 MOSTLY_LARGE = 0.5
 # No noise that leaves anything to learn puts half of the shares above this.
@@ -138,12 +140,12 @@ def _total_rows(sheet: BagSheet) -> pl.Series:
         pl.col("bag").is_not_null() & ~pl.col("bag").is_in(sheet.row_ids.drop_nulls().implode())
     )
     amount = "value" if sheet.request.by_count else "size"
-    named = table["bag"].str.strip_chars().str.contains(TOTAL_WORDS)
-    if amount not in table.columns or sheet.table.height < 3:
-        return table["bag"].filter(named)
-    everything = float(sheet.table[amount].sum())
-    is_sum = (2 * table[amount] - everything).abs() < 1e-6 * max(1.0, abs(everything))
-    return table["bag"].filter(named | is_sum.fill_null(False))
+    is_total = np.array([is_named_total(bag) for bag in table["bag"]], dtype=bool)
+    if amount in table.columns:
+        # Of a table, what sums up all others, those with rows included.
+        sums = is_sum_of_others(sheet.table[amount].fill_null(0.0).to_numpy())
+        is_total |= table["bag"].is_in(sheet.table["bag"].filter(sums).implode()).to_numpy()
+    return table["bag"].filter(is_total)
 
 
 def _totals(sheet: BagSheet) -> Iterator[Finding]:
@@ -209,13 +211,10 @@ def _unmatched(sheet: BagSheet) -> Iterator[Finding]:
 
 
 def _nearly_equal(missing: pl.Series, offered: pl.Series) -> str:
-    def plain(ids: pl.Series) -> pl.Series:
-        return ids.str.strip_chars().str.to_lowercase().str.strip_chars_start("0")
-
-    close = missing.filter(plain(missing).is_in(plain(offered).implode()))
-    if not close.len():
+    pair = find_near_miss(missing.to_list(), offered.to_list())
+    if pair is None:
         return ""
-    return f" ({name_some(close, 1)} differs only in blanks, capitals or leading zeros)"
+    return f" ({pair[0]!a} and {pair[1]!a} differ only in {' and '.join(differences(*pair))})"
 
 
 def _values(sheet: BagSheet) -> Iterator[Finding]:
@@ -342,11 +341,16 @@ def _information(sheet: BagSheet) -> Iterator[Finding]:
         shares.to_numpy(),
         table["rows"].to_numpy(),
         is_noisy=bool(noise and noise.is_additive),
+        ids=table["bag"].to_list(),
     )
 
 
 def what_shares_tell(
-    shares: NDArray[np.float64], n_rows: NDArray[np.int64], *, is_noisy: bool = False
+    shares: NDArray[np.float64],
+    n_rows: NDArray[np.int64],
+    *,
+    is_noisy: bool = False,
+    ids: Sequence[object] = (),
 ) -> Iterator[Finding]:
     """Say what can be learned from shares such as these.
 
@@ -357,38 +361,15 @@ def what_shares_tell(
         Rows of each bag.
     is_noisy : bool, default=False
         Whether something was added to the shares: a noisy one of 0 or 1 tells no labels.
+    ids : sequence of length n_bags, optional
+        Bag ids, to be named.
 
     Yields
     ------
     Finding
     """
-    n_bags = len(shares)
-    if not n_bags:
-        return
-    n_pure = 0 if is_noisy else int(((shares == 0) | (shares == 1)).sum())
-    if n_bags == 1:
-        yield Finding(
-            "warning",
-            "There is one bag only: its share tells how many rows are positive, and which ones "
-            "must come from the history.",
-        )
-    elif np.ptp(shares) == 0:
-        yield Finding(
-            "warning",
-            f"All {n_bags} bags have the share {shares[0]:g}: they tell how many rows are "
-            "positive, and which ones must come from the history.",
-        )
-    elif n_pure == n_bags:
-        yield Finding(
-            "warning", "Every bag has the share 0 or 1, so each share is a label of all its rows."
-        )
-    elif n_pure:
-        yield Finding(
-            "note", f"{plural(n_pure, 'bag')} of {n_bags} {have(n_pure)} the share 0 or 1."
-        )
-    n_single = int((n_rows == 1).sum())
-    if n_single:
-        yield Finding("note", f"{plural(n_single, 'bag')} {have(n_single)} a single row.")
+    for level, text in share_findings(shares, n_rows, is_noisy=is_noisy, ids=ids):
+        yield Finding(level, text)
 
 
 def _row_counts(sheet: BagSheet) -> pl.DataFrame:

@@ -9,6 +9,7 @@ from bagshift._bags.published import published_counts
 from bagshift.bags import Bags
 from bagshift.columns import as_kinds
 from bagshift.exceptions import BagError, TableError
+from bagshift.inspection.bag_report import BagReport, bag_report
 from bagshift.workflows.bag_check import check_bag_sheet
 from bagshift.workflows.bag_sheet import read_bag_sheet
 from bagshift.workflows.findings import Finding
@@ -36,11 +37,14 @@ class CheckReport:
         What a fit would learn from; None when errors prevent it.
     inputs : FitInputs or None
         All that a fit would read; None when there is an error.
+    report : BagReport or None
+        What the bags can teach; None when errors prevent it.
     """
 
     findings: list[Finding]
     bags: Bags | None
     inputs: FitInputs | None
+    report: BagReport | None = None
 
     @property
     def n_errors(self) -> int:
@@ -72,7 +76,7 @@ def check_files(request: FitRequest) -> CheckReport:
     if request.bags.on_unmatched == "drop":
         findings = [_dropped(finding) for finding in findings]
     trouble: list[Finding] = []
-    labels = bags = inputs = None
+    labels = bags = inputs = report = None
     try:
         source, labels = read_history(request)
         columns = choose_fit_columns(request, target, source)
@@ -86,14 +90,17 @@ def check_files(request: FitRequest) -> CheckReport:
             bags = make_bags(sheet, *classes)
             published_counts(bags)
             findings += class_doubts(request, *classes)
+            report = bag_report(bags)
+            known = {finding.text for finding in findings}
+            findings += [Finding("warning", text) for text in report.warnings if text not in known]
         except BagError as error:
-            bags = None
+            bags = report = None
             findings.append(Finding("error", str(error)))
     if bags is not None and not trouble:
         inputs = FitInputs(request, X_target, bags, X_source, labels, columns, findings)
     order = ("error", "warning", "note")
     findings = sorted(findings + trouble, key=lambda finding: order.index(finding.level))
-    return CheckReport(findings, bags, inputs)
+    return CheckReport(findings, bags, inputs, report)
 
 
 def _dropped(finding: Finding) -> Finding:
