@@ -137,8 +137,9 @@ def echo_streamed_outcome(
             "trust predictions of single rows."
         )
     screen.say()
-    screen.say("Next, for a file of rows that fits into memory:")
-    words = ["bagshift", "predict", str(output), "ROWS.parquet", "-o", "predictions.csv"]
+    screen.say("Next, for a file or a folder of rows:")
+    words = ["bagshift", "predict", str(output), "ROWS", "--memory", "4GB"]
+    words += ["-o", "predictions.parquet"]
     screen.command(f"  {shlex.join(words)}")
 
 

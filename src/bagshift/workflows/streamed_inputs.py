@@ -161,8 +161,8 @@ def read_streamed_inputs(
         When the files cannot be used, or the limits do not suffice; one sentence says why.
     """
     check_streamable(request)
-    target = _rows(request.bags.target)
-    source = None if request.source is None else _rows(request.source)
+    target = rows_at(request.bags.target)
+    source = None if request.source is None else rows_at(request.source)
     shares = _share_table(request)
     folder = _own_folder(stream, request, [target] if source is None else [target, source])
     with connect(stream.memory, folder, stream.n_threads) as connection:
@@ -257,8 +257,23 @@ def check_streamable(request: FitRequest) -> None:
         )
 
 
-def _rows(path: Path | None) -> Rows:
-    """Find the rows of a table; a path has lost one of the slashes of an address."""
+def rows_at(path: Path | None) -> Rows:
+    """Find the rows of a table; a path has lost one of the slashes of an address.
+
+    Parameters
+    ----------
+    path : Path
+        File, folder, pattern or address.
+
+    Returns
+    -------
+    Rows
+
+    Raises
+    ------
+    TableError
+        When there are none, or files that do not belong together.
+    """
     return rows_from(re.sub(r"^(\w{2,}):/(?=[^/])", r"\1://", str(path)))
 
 
@@ -302,7 +317,7 @@ def _label_column(
 def _share_table(request: FitRequest) -> ShareTable:
     bags = request.bags
     return ShareTable(
-        _rows(bags.shares),
+        rows_at(bags.shares),
         bags.bag_in_shares,
         bags.value_column,
         by_count=bags.by_count,
