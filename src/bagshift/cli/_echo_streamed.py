@@ -65,6 +65,7 @@ def echo_streamed_inputs(screen: Screen, inputs: StreamedInputs) -> None:
     where = "" if request.shares is None else f" of {request.shares.name}"
     facts += [
         ("shares", f"{column}{where}, from {low:.3g} to {high:.3g}, {mean:.3g} overall"),
+        *([("noise", request.noise.describe())] if request.noise else []),
         ("history", _history(inputs)),
         ("columns used", columns_used(inputs.preparation.kinds)),
         *columns_ignored(inputs.preparation.ignored),

@@ -177,11 +177,7 @@ def _run(request: FitRequest, machine: MachineRequest, output: Path, quiet: bool
     check_inputs(*files)
     inputs = read_fit_inputs(request)
     echo_inputs(screen, inputs)
-    if request.bags.noise and machine.method != "count-likelihood":
-        say_error(
-            f"Warning: --method {machine.method} takes noisy numbers as they are; only "
-            "count-likelihood weighs them by their noise."
-        )
+    _warn_of_noise(request, machine)
     # These take seconds to import; trouble in the files should be told at once.
     from bagshift.persistence import save_model
     from bagshift.workflows.fitting import fit_model
@@ -192,6 +188,14 @@ def _run(request: FitRequest, machine: MachineRequest, output: Path, quiet: bool
     saved = outcome.saved
     save_model(saved.model, output, saved.manifest, fitted_rows=saved.fitted_rows)
     echo_outcome(screen, inputs, machine, outcome, output, perf_counter() - started)
+
+
+def _warn_of_noise(request: FitRequest, machine: MachineRequest) -> None:
+    if request.bags.noise and machine.method != "count-likelihood":
+        say_error(
+            f"Warning: --method {machine.method} takes noisy numbers as they are; only "
+            "count-likelihood weighs them by their noise."
+        )
 
 
 def _run_streamed(
@@ -218,6 +222,7 @@ def _run_streamed(
     check_output(output, *files)
     check_model_ending(output)
     check_streamable(request)
+    _warn_of_noise(request, machine)
     folder = work_folder or default_folder(output)
     started = perf_counter()
     try:

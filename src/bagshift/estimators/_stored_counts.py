@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bagshift._bags.count_weights import weigh_counts
+from bagshift._bags.count_weights import assemble, weigh_counts
+from bagshift._bags.noise_column import places_by_law
 from bagshift.estimators._count_starts import End, best_end, starts_of, warn_about
 from bagshift.estimators._feature_space import ColumnScale, FeatureSpace
 from bagshift.estimators._stored_data import StoredBags, StoredData
@@ -153,7 +154,7 @@ def fit_count_passes(
 
 
 def counts_of(bags: StoredBags) -> BagCounts:
-    """Return the counts that are nearest to the shares of bags.
+    """Weigh the counts of bags by their laws; without one, those nearest to the share.
 
     Parameters
     ----------
@@ -168,11 +169,22 @@ def counts_of(bags: StoredBags) -> BagCounts:
     BagError
         When no whole count fits the share of a bag.
     """
-    found = weigh_counts(NEAREST_COUNT, bags.positive_shares, bags.sizes, bags.rows_per_bag)
+    shares, sizes, n_rows = bags.positive_shares, bags.sizes, bags.rows_per_bag
+    if bags.noise is None:
+        found = weigh_counts(NEAREST_COUNT, shares, sizes, n_rows)
+    else:
+        found = assemble(
+            (
+                (some, weigh_counts(law or NEAREST_COUNT, shares[some], sizes[some], n_rows[some]))
+                for law, some in places_by_law(bags.noise).items()
+            ),
+            bags.n_bags,
+        )
     n_misfits = int((found.lengths == 0).sum())
     if n_misfits:
         raise BagError(
-            f"No whole count fits the share of {plural(n_misfits, 'bag')}; declare the true sizes."
+            f"No whole count fits the share of {plural(n_misfits, 'bag')}; declare the true sizes"
+            f"{'.' if bags.noise is None else ', or correct the law in noise=.'}"
         )
     starts = np.concatenate([[0], np.cumsum(bags.rows_per_bag)])
     return BagCounts(starts, found.first_counts, found.weight_starts, found.log_weights)

@@ -21,8 +21,8 @@ from bagshift.scale.connection import (
 from bagshift.scale.decoding import PART_BYTES
 from bagshift.scale.means import BYTES_PER_GROUP, BYTES_PER_MEAN
 
-# Number of rows, mark, share and size of a bag, and one more while they are put together.
-BYTES_PER_BAG = 8 + 1 + 8 + 8 + 32
+# Number of rows, mark, share, size and law of a bag, and more while they are put together.
+BYTES_PER_BAG = 8 + 1 + 8 + 8 + 8 + 32
 BYTES_PER_COUNT, BYTES_PER_SORTED_ROW = 60, 24
 # Targets, tubes, boxes and costs of units, and what is computed of them; rows that lead the way;
 # matrices of the size of all unknowns.

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from bagshift._bags.noise_column import places_by_law
 from bagshift.bags import Bags
 from bagshift.estimators import CountLikelihoodClassifier
 from bagshift.estimators._stored_counts import fit_stored_counts
@@ -174,6 +175,9 @@ def _sampled_bags(inputs: StreamedInputs) -> Bags:
         inputs.sample.bag_of_row,
         dict(zip(places, index.shares[chosen].tolist(), strict=True)),
         sizes=dict(zip(places, index.sizes[chosen].tolist(), strict=True)),
+        noise=None
+        if index.noise is None
+        else dict(zip(places, index.noise[chosen].tolist(), strict=True)),
         positive=inputs.positive,
         negative=inputs.negative,
     )
@@ -316,7 +320,7 @@ def _stored_data(inputs: StreamedInputs) -> StoredData:
         X_source=inputs.X_source,
         X_target=inputs.X_target,
         source_signs=signs,
-        bags=StoredBags(index.shares, index.sizes, index.n_rows),
+        bags=StoredBags(index.shares, index.sizes, index.n_rows, index.noise),
     )
 
 
@@ -329,6 +333,7 @@ def _mark(machine: Any, inputs: StreamedInputs) -> str:
         inputs.preparation.to_json(),
         index.mark,
         str(inputs.positive),
+        None if index.noise is None else _mark_of_laws(index.noise),
         len(inputs.X_target),
         0 if inputs.X_source is None else len(inputs.X_source),
     ]
@@ -337,6 +342,13 @@ def _mark(machine: Any, inputs: StreamedInputs) -> str:
         if numbers is not None:
             digest.update(np.ascontiguousarray(numbers).data)
     return digest.hexdigest()
+
+
+def _mark_of_laws(laws: NDArray[np.object_]) -> list[Any]:
+    """Return what stands for the laws of all bags."""
+    places = places_by_law(laws)
+    marks = {repr(law): blake2b(some.tobytes(), digest_size=8) for law, some in places.items()}
+    return sorted((law, mark.hexdigest()) for law, mark in marks.items())
 
 
 def _manifest(
@@ -355,7 +367,7 @@ def _manifest(
             "n_bags": inputs.bags.n_bags,
             "n_source_rows": 0 if inputs.X_source is None else len(inputs.X_source),
             "ignored_columns": dict(inputs.preparation.ignored),
-            "noise": None,
+            "noise": asked.bags.noise.as_dict() if asked.bags.noise else None,
             "search": request.search,
             "seed": request.seed,
             "is_streamed": True,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -50,6 +50,7 @@ from bagshift.workflows.bag_check import what_shares_tell
 from bagshift.workflows.findings import Finding
 from bagshift.workflows.inputs import bag_classes, class_doubts, reserved_columns
 from bagshift.workflows.labels import read_labels
+from bagshift.workflows.noise_check import unit_doubts
 from bagshift.workflows.requests import FitRequest
 
 # From the name of a step to a block in which (done, total) can be told.
@@ -190,7 +191,7 @@ def read_streamed_inputs(
             )
         n_source = sum(counts.values())
         assert bags.shares is not None
-        what_they_tell = list(what_shares_tell(bags.shares, bags.n_rows))
+        findings = list(_findings(request, bags))
         _check_memory(stream, target, tables, bags, rows_needed)
         X_target = _target(
             connection, target, tables.preparation, bags, folder, steps, rows_needed, on_read
@@ -229,7 +230,7 @@ def read_streamed_inputs(
         X_source=X_source,
         source_labels=codes,
         sample=sample,
-        findings=[*what_they_tell, *class_doubts(request, negative, positive)],
+        findings=[*findings, *class_doubts(request, negative, positive)],
     )
 
 
@@ -249,11 +250,6 @@ def check_streamable(request: FitRequest) -> None:
         raise TableError(
             "A fit with --memory takes the shares from a table of their own, with one row for "
             "each bag; give it with --shares."
-        )
-    if request.bags.noise is not None:
-        raise TableError(
-            "A fit with --memory takes numbers as they are and knows no --noise yet; leave out "
-            "--memory, or the law."
         )
 
 
@@ -315,14 +311,28 @@ def _label_column(
 
 
 def _share_table(request: FitRequest) -> ShareTable:
-    bags = request.bags
+    bags, noise = request.bags, request.bags.noise
+    by_column = noise is not None and noise.column is not None
     return ShareTable(
         rows_at(bags.shares),
         bags.bag_in_shares,
         bags.value_column,
         by_count=bags.by_count,
         size=bags.size_column,
+        noise=None if noise is None or by_column else noise.law_of(),
+        noise_column=bags.noise_column,
+        law_of=noise.law_of if noise is not None and by_column else None,
     )
+
+
+def _findings(request: FitRequest, bags: BagIndex) -> Iterator[Finding]:
+    """Say what is worth knowing about the shares."""
+    noise = request.bags.noise
+    assert bags.shares is not None
+    is_noisy = noise is not None and noise.is_additive
+    yield from what_shares_tell(bags.shares, bags.n_rows, is_noisy=is_noisy)
+    if noise is not None and noise.unit is not None and bags.noise is not None:
+        yield from unit_doubts(noise, max(getattr(law, "scale", 0.0) for law in set(bags.noise)))
 
 
 def _check_memory(
