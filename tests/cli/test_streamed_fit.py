@@ -206,16 +206,47 @@ def test_noise_that_makes_no_sense(folder, tmp_path):
     assert "write unit=counts" in warned.words
 
 
+@pytest.mark.parametrize("method", ["tgplm", "count-likelihood", "ic-svm"])
+def test_kernel_predicts_through_its_map(folder, tmp_path, method):
+    output = tmp_path / "model.skops"
+    given = {"method": method, "kernel": "rbf", "components": 60, "search": "quick"}
+    given |= {"gamma": 0.1} if method == "count-likelihood" else {}
+    fitted = run_command(*options(folder, output, **given))
+    assert fitted.code == 0
+    saved = load_model(output)
+    machine = saved.model[-1]
+    assert machine.kernel_.name == "rbf"
+    assert len(machine.support_vectors_) == 60
+    assert machine.fit_report_["n_components"] == machine.support_vectors_.shape[0]
+    assert machine.fit_report_["n_target_rows"] == N_BAGS * BAG_SIZE
+    truth = pl.read_parquet(folder / "labelled.parquet")["voted"]
+    rows = folder / "labelled.parquet"
+    for more in ((), ("--memory", "2GB")):
+        run_command("predict", output, rows, "-o", tmp_path / "out.csv", *more)
+        assert (truth == pl.read_csv(tmp_path / "out.csv")["label"]).mean() > 0.75
+
+
+def test_map_that_does_not_fit(folder, tmp_path):
+    given = {"kernel": "rbf", "components": 9_000}
+    refused = run_command(*options(folder, tmp_path / "model.skops", **given))
+    assert refused.code == 1
+    assert "take fewer --components" in refused.words
+    assert not (tmp_path / "model.skops.work").exists()
+    refused = run_command(*options(folder, tmp_path / "model.skops", components=50))
+    assert refused.code == 2
+    assert "--components goes with" in refused.words
+
+
 class Killed(BaseException):
     pass
 
 
-def requests(folder, method):
+def requests(folder, method, **parameters):
     bags = BagRequest(
         folder / "people", "precinct", folder / "results.csv", share_column="yes_share"
     )
     files = FitRequest(bags, folder / "history.parquet", "voted", "yes")
-    return files, MachineRequest(method, "none")
+    return files, MachineRequest(method, "none", parameters)
 
 
 @contextmanager
@@ -223,9 +254,10 @@ def quiet_step(name):
     yield lambda done, total: None
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("method", ["tgplm", "count-likelihood"])
-def test_killed_in_every_step_ends_in_the_same_model(folder, tmp_path, method):
-    files, machine = requests(folder, method)
+def test_killed_in_every_step_ends_in_the_same_model(folder, tmp_path, method, kernel):
+    files, machine = requests(folder, method, kernel=kernel, n_components=40)
     whole = StreamRequest("2GB", tmp_path / "whole")
     expected = streamed_fit.fit_streamed(files, machine, whole, quiet_step).fit.saved.model[-1]
     names = []
@@ -245,8 +277,10 @@ def test_killed_in_every_step_ends_in_the_same_model(folder, tmp_path, method):
             break
         except Killed:
             continue
-    assert len(names) == 7
-    assert np.array_equal(found.coef_, expected.coef_)
+    n_steps = 8 if kernel == "rbf" and method == "tgplm" else 7
+    assert len(names) == n_steps
+    name = "coef_" if kernel == "linear" else "dual_coef_"
+    assert np.array_equal(getattr(found, name), getattr(expected, name))
     assert found.objective_ == expected.objective_
 
 
@@ -310,7 +344,7 @@ def test_interrupt_says_how_to_go_on(folder, tmp_path, monkeypatch):
     ("changed", "sentence"),
     [
         ({"shares": None, "share-column": "b"}, "give it with --shares"),
-        ({"kernel": "rbf"}, "linear in the columns"),
+        ({"kernel": "poly"}, "take --kernel rbf or linear"),
         ({"method": "svm"}, "has no fit with --memory"),
         ({"memory": "1MB"}, "too small"),
         ({"target": "nowhere"}, "nowhere"),

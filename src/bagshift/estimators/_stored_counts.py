@@ -19,6 +19,7 @@ from bagshift._bags.count_weights import assemble, weigh_counts
 from bagshift._bags.noise_column import places_by_law
 from bagshift.estimators._count_starts import End, best_end, starts_of, warn_about
 from bagshift.estimators._feature_space import ColumnScale, FeatureSpace
+from bagshift.estimators._mapped_rows import MappedRows, SampledMap
 from bagshift.estimators._stored_data import StoredBags, StoredData
 from bagshift.estimators._stored_units import Record, store_columns
 from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
@@ -53,9 +54,10 @@ def fit_stored_counts(
     data: StoredData,
     *,
     record: Record[Passes] = lambda passes, domain: passes,
+    mapped: SampledMap | None = None,
     n_threads: int = 1,
 ) -> CountLikelihoodClassifier:
-    """Fit the machine with a linear kernel on rows bag by bag, and history, in files.
+    """Fit the machine on rows bag by bag, and history, in files.
 
     Parameters
     ----------
@@ -65,6 +67,8 @@ def fit_stored_counts(
         With the rows of its target bag by bag, in columns of one scale.
     record : callable, optional
         Keeps what passes answer; see :mod:`bagshift.solvers.recorded_passes`.
+    mapped : SampledMap, optional
+        The map of the kernel, where it is not linear; it goes over rows as they are read.
     n_threads : int, default=1
         The result does not depend on it.
 
@@ -87,17 +91,22 @@ def fit_stored_counts(
     machine._check_learnable(data)  # type: ignore[arg-type]
     orientation = -1.0 if data.is_flipped else 1.0
     costs = np.broadcast_to(machine.C_target, data.bags.n_bags)
-    target = CountedRows(data.X_target, counts_of(data.bags), costs)
+
+    def features(rows: Any) -> Any:
+        return rows if mapped is None else MappedRows(rows, mapped.space)
+
+    target = CountedRows(features(data.X_target), counts_of(data.bags), costs)
     source = None
     if data.n_source:
         costs = np.broadcast_to(machine.C_source, data.n_source)
-        source = LabelledRows(data.X_source, orientation * data.source_signs, costs)
+        source = LabelledRows(features(data.X_source), orientation * data.source_signs, costs)
     with threads(n_threads) as pool:
         return fit_count_passes(
             machine,
             data,
             None if source is None else record(RowPasses(source, pool), "source"),
             record(RowPasses(target, pool), "target"),
+            mapped=mapped,
             executor=pool,
         )
 
@@ -109,9 +118,10 @@ def fit_count_passes(
     target: Passes,
     *,
     scale: ColumnScale | None = None,
+    mapped: SampledMap | None = None,
     executor: Executor | None = None,
 ) -> CountLikelihoodClassifier:
-    """Fit the machine with a linear kernel by passes over its rows, wherever they lie.
+    """Fit the machine by passes over its rows, wherever they lie.
 
     Parameters
     ----------
@@ -122,6 +132,8 @@ def fit_count_passes(
     source, target : Passes or None
     scale : ColumnScale, optional
         How the columns of these rows were standardised.
+    mapped : SampledMap, optional
+        What the features of the rows are, where they are not the columns.
     executor : Executor, optional
         Whose threads go over a sample.
 
@@ -147,8 +159,11 @@ def fit_count_passes(
     )
     end = replace(begin, result=result)
     orientation = -1.0 if data.is_flipped else 1.0
-    store_columns(machine, target.n_features)
-    machine._store(data, orientation, _LINEAR, scale, end)  # type: ignore[arg-type]
+    space = _LINEAR if mapped is None else mapped.space
+    store_columns(machine, target.n_features if mapped is None else mapped.n_columns)
+    if mapped is not None:
+        data = mapped.described(data)
+    machine._store(data, orientation, space, scale, end)  # type: ignore[arg-type]
     warn_about(end, has_source=source is not None and machine.C_source > 0)
     return machine
 

@@ -135,6 +135,7 @@ def read_streamed_inputs(
     steps: Steps,
     *,
     rows_needed: bool,
+    n_components: int = 0,
     on_read: Callable[[int], None] | None = None,
 ) -> StreamedInputs:
     """Read the files of a fit, or go on with it.
@@ -149,6 +150,9 @@ def read_streamed_inputs(
         Shows how far each step is.
     rows_needed : bool
         Whether the machine needs the rows of the target bag by bag, and not only their means.
+    n_components : int, default=0
+        Features of a map that goes over the rows before they are averaged, which needs them, too;
+        0 for no map.
     on_read : callable, optional
         Called with the number of rows whenever rows are read from the folder later.
 
@@ -192,9 +196,10 @@ def read_streamed_inputs(
         n_source = sum(counts.values())
         assert bags.shares is not None
         findings = list(_findings(request, bags))
-        _check_memory(stream, target, tables, bags, rows_needed)
+        _check_memory(stream, target, tables, bags, rows_needed, n_components)
+        by_rows = rows_needed or n_components > 0
         X_target = _target(
-            connection, target, tables.preparation, bags, folder, steps, rows_needed, on_read
+            connection, target, tables.preparation, bags, folder, steps, by_rows, on_read
         )
         X_source, codes = None, None
         if source is not None and labels is not None:
@@ -341,6 +346,7 @@ def _check_memory(
     tables: PreparedTables,
     bags: BagIndex,
     rows_needed: bool,
+    n_components: int,
 ) -> None:
     """Raise before the long steps when one of them cannot be done."""
     plan(
@@ -351,9 +357,11 @@ def _check_memory(
         n_bags=bags.n_bags,
         n_source=tables.n_source,
         largest_bag=int(bags.n_rows.max()),
-        decode_target=rows_needed,
+        decode_target=rows_needed or n_components > 0,
         from_csv=target.kind == "csv",
         fits=True,
+        n_components=n_components,
+        means_of_mapped=n_components > 0 and not rows_needed,
     ).check()
 
 
