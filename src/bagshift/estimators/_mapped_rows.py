@@ -2,8 +2,8 @@
 """Rows in files as the features of a kernel: a map goes over them when they are read.
 
 Mapped rows are not stored. They would take many times the disk of the rows themselves, and a pass
-that reads them would wait for it, while mapping a row costs no more multiplications than its
-outer product in Newton's matrix does. Means of bags are means of mapped rows; there is one of them
+that reads them would wait for it, while a row's part of Newton's matrix costs about as many
+multiplications as mapping it. Means of bags are means of mapped rows; there is one of them
 for many rows, so these are computed once and stored.
 """
 
