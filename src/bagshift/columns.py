@@ -273,6 +273,14 @@ def _without_missing_words(text: pl.Series) -> pl.Series:
     return plain.set(is_missing.fill_null(True), None)
 
 
+def _nothing_but_missing_words(values: pl.Series) -> pl.Series:
+    """Return a column without one value as such; what it would hold cannot be seen from it."""
+    if values.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return values
+    text = _without_missing_words(values.cast(pl.String))
+    return text if text.null_count() == text.len() else values
+
+
 def _agreed_kind(name: str, tables: list[NamedTable]) -> Kind:
     kinds = [_kind_of(table.frame[name]) for table in tables]
     if None in kinds:
@@ -293,7 +301,7 @@ def _agreed_kind(name: str, tables: list[NamedTable]) -> Kind:
 
 
 def _converted(table: NamedTable, name: str, kind: Kind) -> pl.Series:
-    values = table.frame[name]
+    values = _nothing_but_missing_words(table.frame[name])
     if values.null_count() == values.len():
         return pl.Series(name, [None] * values.len(), dtype=STORED_AS[kind])
     if kind == "date":

@@ -6,8 +6,9 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from difflib import get_close_matches
+from io import BytesIO
 from pathlib import Path
 
 import polars as pl
@@ -106,6 +107,107 @@ def write_table(frame: pl.DataFrame, path: str | Path) -> None:
                 neutralise_formulas(frame).write_csv(draft)
         except pl.exceptions.PolarsError as error:
             raise TableError(f"{path} cannot be written: {_first_line(error)}.") from error
+
+
+@contextmanager
+def growing_table(path: str | Path) -> Iterator[Callable[[pl.DataFrame], None]]:
+    """Write a CSV or Parquet file piece by piece, whole or not at all.
+
+    Parameters
+    ----------
+    path : str or Path
+        As :func:`write_table` takes it; written when the block succeeds.
+
+    Yields
+    ------
+    callable
+        Takes the next rows, as a frame of the same columns each time.
+
+    Raises
+    ------
+    TableError
+        When the ending is another one or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with growing_table(f"{folder}/rows.csv") as write:
+    ...         for start in (0, 2):
+    ...             write(pl.DataFrame({"row": [start, start + 1]}))
+    ...     read_table(f"{folder}/rows.csv")["row"].to_list()
+    [0, 1, 2, 3]
+    """
+    path = Path(path)
+    check_ending(path)
+    grow = _growing_parquet if _is_parquet(path) else _growing_csv
+    with whole_file(path) as draft, grow(draft) as write:
+        yield write
+
+
+@contextmanager
+def _growing_parquet(path: Path) -> Iterator[Callable[[pl.DataFrame], None]]:
+    # polars has no writer of Parquet that takes rows as they come.
+    from pyarrow import parquet
+
+    with ExitStack() as opened:
+        writers: list[parquet.ParquetWriter] = []
+
+        def write(frame: pl.DataFrame) -> None:
+            table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+            if not writers:
+                writer = parquet.ParquetWriter(path, table.schema, compression="zstd")
+                writers.append(opened.enter_context(writer))
+            writers[0].write_table(table)
+
+        yield write
+
+
+@contextmanager
+def _growing_csv(path: Path) -> Iterator[Callable[[pl.DataFrame], None]]:
+    with path.open("wb") as file:
+
+        def write(frame: pl.DataFrame) -> None:
+            neutralise_formulas(frame).write_csv(file, include_header=file.tell() == 0)
+
+        yield write
+
+
+def as_read_from_csv(text: pl.DataFrame, text_columns: Iterable[str] = ()) -> pl.DataFrame:
+    """Give columns of text the types that :func:`read_table` gives them in a CSV file.
+
+    Parameters
+    ----------
+    text : polars.DataFrame
+        Fields of a CSV file as text.
+    text_columns : iterable of str, default=()
+        Columns that stay text.
+
+    Returns
+    -------
+    polars.DataFrame
+        Of the same columns.
+
+    Examples
+    --------
+    >>> fields = pl.DataFrame({"person": ["007", "008"], "age": ["51", None]})
+    >>> as_read_from_csv(fields, ["person"]).rows()
+    [('007', 51), ('008', None)]
+    """
+    stays = set(text_columns)
+    if stays.issuperset(text.columns):
+        return text
+    # A row that is empty but for its line end would be skipped.
+    full = max((*text.columns, "row"), key=len) + "+"
+    written = BytesIO()
+    text.with_columns(pl.lit(0).alias(full)).write_csv(written)
+    found = pl.read_csv(
+        written.getvalue(),
+        schema_overrides=dict.fromkeys(stays & set(text.columns), pl.String),
+        infer_schema_length=None,
+        try_parse_dates=True,
+    )
+    return found.drop(full)
 
 
 def check_ending(path: str | Path) -> None:

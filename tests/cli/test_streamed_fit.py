@@ -121,16 +121,132 @@ def test_is_the_machine_of_files_in_memory(folder, tmp_path):
     np.testing.assert_allclose(one, two, atol=5e-3)
 
 
+LAWS = {
+    "laplace": "laplace:scale=0.05,unit=shares",
+    "by column": "gaussian:column=error,unit=shares",
+    "rounding": "rounding:digits=1",
+}
+
+
+def noisy_results(folder, place, law):
+    """Shares that were changed by a law, with the standard error of each beside it."""
+    rng = np.random.default_rng(8)
+    table = pl.read_csv(folder / "results.csv")
+    errors = np.where(np.arange(N_BAGS) % 3 == 0, 0.0, rng.choice([0.02, 0.1], N_BAGS))
+    noise = {
+        "laplace": rng.laplace(scale=0.05, size=N_BAGS),
+        "by column": rng.normal(size=N_BAGS) * errors,
+        "rounding": np.round(table["yes_share"], 1) - table["yes_share"].to_numpy(),
+    }
+    changed = table.with_columns(pl.col("yes_share") + pl.Series(noise[law]), error=errors)
+    changed.write_csv(place / "noisy.csv")
+    return place / "noisy.csv"
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("method", ["tgplm", "count-likelihood"])
+def test_noise_is_that_of_files_in_memory(folder, tmp_path, method, law):
+    rows = pl.concat(pl.read_parquet(folder / "people" / f"{k}.parquet") for k in "ab")
+    rows.write_parquet(tmp_path / "people.parquet")
+    given = {
+        "columns": "age,b,c",
+        "coupling": 2.0,
+        "c-source": 0.1,
+        "method": method,
+        "shares": noisy_results(folder, tmp_path, law),
+        "noise": LAWS[law],
+    }
+    streamed = run_command(*options(folder, tmp_path / "streamed.skops", **given))
+    assert streamed.code == 0
+    assert ("takes noisy numbers as they are" in streamed.words) == (method == "tgplm")
+    in_memory = {"target": tmp_path / "people.parquet", "memory": None, "kernel": "linear"}
+    in_words = run_command(*options(folder, tmp_path / "memory.skops", **{**given, **in_memory}))
+    assert in_words.code == 0
+    without = run_command(
+        *options(
+            folder, tmp_path / "exact.skops", **given | {"noise": "gaussian:scale=0.3,unit=shares"}
+        )
+    )
+    assert without.code == 0
+    models = [load_model(tmp_path / f"{name}.skops") for name in ("streamed", "memory", "exact")]
+    X = pl.read_parquet(folder / "labelled.parquet").select("age", "b", "c")
+    one, two, other = (model.model.decision_function(X) for model in models)
+    np.testing.assert_allclose(one, two, atol=5e-3)
+    if method == "count-likelihood":
+        assert np.abs(one - other).max() > 0.05
+    assert models[0].manifest.fit["noise"] == models[1].manifest.fit["noise"]
+    described = [line for line in in_words.out.splitlines() if line.startswith("  noise")]
+    assert described[0] in streamed.out
+
+
+def test_other_laws_are_fitted_anew(folder, tmp_path):
+    more = ("--work-folder", tmp_path / "work")
+    given = {
+        "method": "count-likelihood",
+        "shares": noisy_results(folder, tmp_path, "laplace"),
+    }
+    for place, noise in enumerate((0.05, 0.2)):
+        law = {"noise": f"laplace:scale={noise},unit=shares"}
+        run_command(*options(folder, tmp_path / f"kept{place}.skops", *more, **given, **law))
+        run_command(*options(folder, tmp_path / f"fresh{place}.skops", **given, **law))
+        same_model(tmp_path / f"kept{place}.skops", tmp_path / f"fresh{place}.skops")
+
+
+def test_noise_that_makes_no_sense(folder, tmp_path):
+    table = pl.read_csv(folder / "results.csv")
+    error = pl.when(pl.int_range(pl.len()) == 4).then(-1.0).otherwise(0.1)
+    table.with_columns(error=error).write_csv(tmp_path / "errors.csv")
+    changed = {"shares": tmp_path / "errors.csv", "noise": LAWS["by column"]}
+    refused = run_command(*options(folder, tmp_path / "m.skops", **changed))
+    assert refused.code == 1
+    assert "Column 'error' of errors.csv holds no number of a law of noise" in refused.words
+    assert "bag 4 (such as -1)" in refused.words
+    changed = {"noise": "laplace:scale=2,unit=shares"}
+    warned = run_command(*options(folder, tmp_path / "m.skops", **changed))
+    assert "write unit=counts" in warned.words
+
+
+@pytest.mark.parametrize("method", ["tgplm", "count-likelihood", "ic-svm"])
+def test_kernel_predicts_through_its_map(folder, tmp_path, method):
+    output = tmp_path / "model.skops"
+    given = {"method": method, "kernel": "rbf", "components": 60, "search": "quick"}
+    given |= {"gamma": 0.1} if method == "count-likelihood" else {}
+    fitted = run_command(*options(folder, output, **given))
+    assert fitted.code == 0
+    saved = load_model(output)
+    machine = saved.model[-1]
+    assert machine.kernel_.name == "rbf"
+    assert len(machine.support_vectors_) == 60
+    assert machine.fit_report_["n_components"] == machine.support_vectors_.shape[0]
+    assert machine.fit_report_["n_target_rows"] == N_BAGS * BAG_SIZE
+    truth = pl.read_parquet(folder / "labelled.parquet")["voted"]
+    rows = folder / "labelled.parquet"
+    for more in ((), ("--memory", "2GB")):
+        run_command("predict", output, rows, "-o", tmp_path / "out.csv", *more)
+        assert (truth == pl.read_csv(tmp_path / "out.csv")["label"]).mean() > 0.75
+
+
+def test_map_that_does_not_fit(folder, tmp_path):
+    given = {"kernel": "rbf", "components": 9_000}
+    refused = run_command(*options(folder, tmp_path / "model.skops", **given))
+    assert refused.code == 1
+    assert "take fewer --components" in refused.words
+    assert not (tmp_path / "model.skops.work").exists()
+    refused = run_command(*options(folder, tmp_path / "model.skops", components=50))
+    assert refused.code == 2
+    assert "--components goes with" in refused.words
+
+
 class Killed(BaseException):
     pass
 
 
-def requests(folder, method):
+def requests(folder, method, **parameters):
     bags = BagRequest(
         folder / "people", "precinct", folder / "results.csv", share_column="yes_share"
     )
     files = FitRequest(bags, folder / "history.parquet", "voted", "yes")
-    return files, MachineRequest(method, "none")
+    return files, MachineRequest(method, "none", parameters)
 
 
 @contextmanager
@@ -138,9 +254,10 @@ def quiet_step(name):
     yield lambda done, total: None
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("method", ["tgplm", "count-likelihood"])
-def test_killed_in_every_step_ends_in_the_same_model(folder, tmp_path, method):
-    files, machine = requests(folder, method)
+def test_killed_in_every_step_ends_in_the_same_model(folder, tmp_path, method, kernel):
+    files, machine = requests(folder, method, kernel=kernel, n_components=40)
     whole = StreamRequest("2GB", tmp_path / "whole")
     expected = streamed_fit.fit_streamed(files, machine, whole, quiet_step).fit.saved.model[-1]
     names = []
@@ -160,8 +277,10 @@ def test_killed_in_every_step_ends_in_the_same_model(folder, tmp_path, method):
             break
         except Killed:
             continue
-    assert len(names) == 7
-    assert np.array_equal(found.coef_, expected.coef_)
+    n_steps = 8 if kernel == "rbf" and method == "tgplm" else 7
+    assert len(names) == n_steps
+    name = "coef_" if kernel == "linear" else "dual_coef_"
+    assert np.array_equal(getattr(found, name), getattr(expected, name))
     assert found.objective_ == expected.objective_
 
 
@@ -225,8 +344,7 @@ def test_interrupt_says_how_to_go_on(folder, tmp_path, monkeypatch):
     ("changed", "sentence"),
     [
         ({"shares": None, "share-column": "b"}, "give it with --shares"),
-        ({"noise": "laplace:scale=2,unit=counts"}, "knows no --noise yet"),
-        ({"kernel": "rbf"}, "linear in the columns"),
+        ({"kernel": "poly"}, "take --kernel rbf or linear"),
         ({"method": "svm"}, "has no fit with --memory"),
         ({"memory": "1MB"}, "too small"),
         ({"target": "nowhere"}, "nowhere"),

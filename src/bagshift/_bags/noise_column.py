@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagshift._bags.columns import BagColumn, check_distinct
-from bagshift._bags.ids import is_missing, list_entries
+from bagshift._bags.ids import is_missing, list_entries, number_distinct
 from bagshift._bags.numbers import FloatArray
 from bagshift.exceptions import BagError, name_bags
 from bagshift.noise import NoiseLaw
@@ -71,6 +71,16 @@ def repeat_law(law: NoiseLaw | None, n_bags: int) -> Laws:
     return laws
 
 
+def places_by_law(noise: Laws) -> dict[NoiseLaw | None, NDArray[np.int64]]:
+    """List the places of the bags of each law, and of those without one under None."""
+    codes, laws = number_distinct(noise, "noise")
+    places = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    return {
+        law if isinstance(law, NoiseLaw) else None: listed
+        for law, listed in zip(laws, places, strict=False)
+    }
+
+
 def is_additive(noise: Laws) -> NDArray[np.bool_]:
     """Whether something was added to the number of each bag; shape (n_bags,)."""
     return np.fromiter((law is not None and law.is_additive for law in noise), bool, len(noise))
@@ -79,8 +89,9 @@ def is_additive(noise: Laws) -> NDArray[np.bool_]:
 def scales_in_shares(noise: Laws, sizes: FloatArray) -> FloatArray:
     """Return the scale of what was added to each share, 0 for nothing; shape (n_bags,)."""
     scales = np.zeros(len(noise))
-    for place in np.flatnonzero(is_additive(noise)):
-        scales[place] = noise[place]._scale_in_shares(sizes[place : place + 1])[0]
+    for law, places in places_by_law(noise).items():
+        if law is not None and law.is_additive:
+            scales[places] = law._scale_in_shares(sizes[places])
     return scales
 
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from bagshift._bags.count_weights import IntArray, PublishedCounts, assemble, weigh_counts
 from bagshift._bags.data import BagData, BoolArray
-from bagshift._bags.ids import number_distinct
+from bagshift._bags.noise_column import places_by_law
 from bagshift.exceptions import BagError, RoundedShareWarning, name_bags, warn_caller
 from bagshift.noise import NEAREST_COUNT, NoiseLaw
 
@@ -44,7 +44,7 @@ def published_counts(bags: BagData, *, warn: bool = True) -> PublishedCounts:
     array([2, 0])
     """
     bags.check_whole()
-    places_of = _group_by_law(bags)
+    places_of = _places_by_law(bags)
     if warn:
         _warn_of_rounding(bags, places_of)
     n_rows = bags.rows_per_bag
@@ -87,7 +87,7 @@ def count_ranges(bags: BagData) -> tuple[IntArray, IntArray]:
     (array([1, 1]), array([1, 1]))
     """
     bags.check_whole()
-    places_of = _group_by_law(bags)
+    places_of = _places_by_law(bags)
     _warn_of_rounding(bags, places_of)
     n_rows = bags.rows_per_bag
     lowest, highest = np.zeros(bags.n_bags, dtype=np.int64), n_rows.copy()
@@ -104,14 +104,9 @@ def count_ranges(bags: BagData) -> tuple[IntArray, IntArray]:
     return lowest, highest
 
 
-def _group_by_law(bags: BagData) -> dict[NoiseLaw, IntArray]:
+def _places_by_law(bags: BagData) -> dict[NoiseLaw, IntArray]:
     """Places of the bags of each law; those without one have their nearest counts."""
-    codes, laws = number_distinct(bags.noise, "noise")
-    places = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    return {
-        law if isinstance(law, NoiseLaw) else NEAREST_COUNT: listed
-        for law, listed in zip(laws, places, strict=False)
-    }
+    return {law or NEAREST_COUNT: places for law, places in places_by_law(bags.noise).items()}
 
 
 def _warn_of_rounding(bags: BagData, places_of: dict[NoiseLaw, IntArray]) -> None:

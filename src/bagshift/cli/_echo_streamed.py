@@ -65,6 +65,7 @@ def echo_streamed_inputs(screen: Screen, inputs: StreamedInputs) -> None:
     where = "" if request.shares is None else f" of {request.shares.name}"
     facts += [
         ("shares", f"{column}{where}, from {low:.3g} to {high:.3g}, {mean:.3g} overall"),
+        *([("noise", request.noise.describe())] if request.noise else []),
         ("history", _history(inputs)),
         ("columns used", columns_used(inputs.preparation.kinds)),
         *columns_ignored(inputs.preparation.ignored),
@@ -137,8 +138,9 @@ def echo_streamed_outcome(
             "trust predictions of single rows."
         )
     screen.say()
-    screen.say("Next, for a file of rows that fits into memory:")
-    words = ["bagshift", "predict", str(output), "ROWS.parquet", "-o", "predictions.csv"]
+    screen.say("Next, for a file or a folder of rows:")
+    words = ["bagshift", "predict", str(output), "ROWS", "--memory", "4GB"]
+    words += ["-o", "predictions.parquet"]
     screen.command(f"  {shlex.join(words)}")
 
 

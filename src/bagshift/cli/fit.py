@@ -80,6 +80,14 @@ def fit(
         str | None,
         typer.Option(metavar="NUMBER", help="Kernel width: a number, 'scale' or 'paper'."),
     ] = None,
+    components: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=2,
+            help="With --memory and an rbf kernel: features of its map, by default 300.",
+        ),
+    ] = None,
     c_source: Annotated[
         float | None, typer.Option(metavar="NUMBER", min=0, help="Cost of errors in the history.")
     ] = None,
@@ -127,6 +135,8 @@ def fit(
     if work_folder is not None and memory is None:
         raise typer.BadParameter("--work-folder goes with --memory.")
     options.check_memory(memory)
+    if components is not None and (memory is None or kernel is not KernelName.RBF):
+        raise typer.BadParameter("--components goes with --memory and --kernel rbf.")
     if kernel is None:
         kernel = KernelName.RBF if memory is None else KernelName.LINEAR
     request = _fit_request(
@@ -152,7 +162,7 @@ def fit(
     machine = _machine_request(
         method,
         search,
-        _settings(kernel, gamma, c_source, c_target, coupling),
+        _settings(kernel, gamma, c_source, c_target, coupling, components),
         seed,
         has_source=source is not None,
     )
@@ -177,11 +187,7 @@ def _run(request: FitRequest, machine: MachineRequest, output: Path, quiet: bool
     check_inputs(*files)
     inputs = read_fit_inputs(request)
     echo_inputs(screen, inputs)
-    if request.bags.noise and machine.method != "count-likelihood":
-        say_error(
-            f"Warning: --method {machine.method} takes noisy numbers as they are; only "
-            "count-likelihood weighs them by their noise."
-        )
+    _warn_of_noise(request, machine)
     # These take seconds to import; trouble in the files should be told at once.
     from bagshift.persistence import save_model
     from bagshift.workflows.fitting import fit_model
@@ -192,6 +198,14 @@ def _run(request: FitRequest, machine: MachineRequest, output: Path, quiet: bool
     saved = outcome.saved
     save_model(saved.model, output, saved.manifest, fitted_rows=saved.fitted_rows)
     echo_outcome(screen, inputs, machine, outcome, output, perf_counter() - started)
+
+
+def _warn_of_noise(request: FitRequest, machine: MachineRequest) -> None:
+    if request.bags.noise and machine.method != "count-likelihood":
+        say_error(
+            f"Warning: --method {machine.method} takes noisy numbers as they are; only "
+            "count-likelihood weighs them by their noise."
+        )
 
 
 def _run_streamed(
@@ -218,6 +232,7 @@ def _run_streamed(
     check_output(output, *files)
     check_model_ending(output)
     check_streamable(request)
+    _warn_of_noise(request, machine)
     folder = work_folder or default_folder(output)
     started = perf_counter()
     try:
@@ -274,10 +289,12 @@ def _settings(
     c_source: float | None,
     c_target: float | None,
     coupling: float | None,
+    components: int | None,
 ) -> dict[str, Any]:
     """Return the settings that were given, by the parameters of machines with two costs."""
     given: dict[str, Any] = {"C_source": c_source, "C_target": c_target, "coupling": coupling}
     given["kernel"] = kernel.value
+    given["n_components"] = components
     if gamma is not None:
         given["gamma"] = _gamma(gamma)
     return {name: value for name, value in given.items() if value is not None}
@@ -327,7 +344,7 @@ def _for_method(method: Method, settings: dict[str, Any], has_source: bool) -> d
     for name, value in settings.items():
         if own is None and not has_source and name in ("C_source", "coupling"):
             raise typer.BadParameter(f"{_option(name)} has no effect without --source.")
-        if own is None or name in ("kernel", "gamma"):
+        if own is None or name in ("kernel", "gamma", "n_components"):
             renamed[name] = value
         elif name == own:
             renamed["C"] = value

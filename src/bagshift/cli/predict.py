@@ -24,7 +24,12 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Written by `bagshi
 @explained
 def predict(
     model: Model,
-    rows: Annotated[Path, typer.Argument(metavar="ROWS", help="Rows to classify.")],
+    rows: Annotated[
+        Path,
+        typer.Argument(
+            metavar="ROWS", help="Rows to classify; with --memory also a folder or a pattern."
+        ),
+    ],
     output: options.Output,
     id_column: options.Id = None,
     bag: options.BagAsAtFit = None,
@@ -35,6 +40,14 @@ def predict(
     size_column: options.SizeColumn = None,
     noise: options.Noise = None,
     on_unmatched: options.Unmatched = options.OnUnmatched.RAISE,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Read files and folders bigger than memory and hold no more than this, "
+            "such as 4GB.",
+        ),
+    ] = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
@@ -48,6 +61,8 @@ def predict(
     probability_in_bag_<class>: what is known of a row once the share of its
     bag is. All rows of a bag must be there, unless --size-column says how
     many there are.
+
+    With --memory the rows are read, predicted and written piece by piece.
     """
     from bagshift.cli._files import check_inputs, check_output, loading
     from bagshift.cli._screen import Screen
@@ -61,6 +76,14 @@ def predict(
             "to predict with the shares of bags give --share-column or --count-column."
         )
     check_ending(output)
+    if memory is not None:
+        if by_shares:
+            raise typer.BadParameter(
+                "--memory predicts rows from their columns alone; leave out the shares of bags, "
+                "or predict some whole bags at a time without --memory."
+            )
+        _predict_streamed(model, rows, output, id_column, memory, screen)
+        return
     check_output(output, model, rows, shares)
     check_inputs(model, rows, shares)
     # The model takes seconds to load; trouble with the names should be told at once.
@@ -108,6 +131,35 @@ def predict(
     for note in [*notes, *read.notes]:
         screen.say(note)
     _show(screen, result, saved.manifest.positive, output, request, found)
+
+
+def _predict_streamed(
+    model: Path, rows: Path, output: Path, id_column: str | None, memory: str, screen: Screen
+) -> None:
+    from bagshift.cli._files import check_inputs, check_output, loading
+    from bagshift.exceptions import plural
+
+    check_output(output, model)
+    check_inputs(model)
+    with loading(model, screen.quiet):
+        from bagshift.workflows.models import open_model
+        from bagshift.workflows.streamed_prediction import predict_streamed
+
+        saved, notes = open_model(model)
+    with screen.progress("Predicting", "rows") as progress:
+        found = predict_streamed(
+            saved, rows, output, memory=memory, id_column=id_column, progress=progress
+        )
+    for note in [*notes, *found.notes]:
+        screen.say(note)
+    positive = saved.manifest.positive
+    screen.facts(
+        [
+            ("rows", f"{found.n_rows:,}, of which {found.n_positive:,} are {positive}"),
+            ("columns", ", ".join(found.columns)),
+            ("saved", f"{output} ({plural(found.n_rows, 'row')})"),
+        ]
+    )
 
 
 def _show(

@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bagshift._bags.count_weights import weigh_counts
+from bagshift._bags.count_weights import assemble, weigh_counts
+from bagshift._bags.noise_column import places_by_law
 from bagshift.estimators._count_starts import End, best_end, starts_of, warn_about
 from bagshift.estimators._feature_space import ColumnScale, FeatureSpace
+from bagshift.estimators._mapped_rows import MappedRows, SampledMap
 from bagshift.estimators._stored_data import StoredBags, StoredData
 from bagshift.estimators._stored_units import Record, store_columns
 from bagshift.estimators.count_likelihood import CountLikelihoodClassifier
@@ -52,9 +54,10 @@ def fit_stored_counts(
     data: StoredData,
     *,
     record: Record[Passes] = lambda passes, domain: passes,
+    mapped: SampledMap | None = None,
     n_threads: int = 1,
 ) -> CountLikelihoodClassifier:
-    """Fit the machine with a linear kernel on rows bag by bag, and history, in files.
+    """Fit the machine on rows bag by bag, and history, in files.
 
     Parameters
     ----------
@@ -64,6 +67,8 @@ def fit_stored_counts(
         With the rows of its target bag by bag, in columns of one scale.
     record : callable, optional
         Keeps what passes answer; see :mod:`bagshift.solvers.recorded_passes`.
+    mapped : SampledMap, optional
+        The map of the kernel, where it is not linear; it goes over rows as they are read.
     n_threads : int, default=1
         The result does not depend on it.
 
@@ -86,17 +91,22 @@ def fit_stored_counts(
     machine._check_learnable(data)  # type: ignore[arg-type]
     orientation = -1.0 if data.is_flipped else 1.0
     costs = np.broadcast_to(machine.C_target, data.bags.n_bags)
-    target = CountedRows(data.X_target, counts_of(data.bags), costs)
+
+    def features(rows: Any) -> Any:
+        return rows if mapped is None else MappedRows(rows, mapped.space)
+
+    target = CountedRows(features(data.X_target), counts_of(data.bags), costs)
     source = None
     if data.n_source:
         costs = np.broadcast_to(machine.C_source, data.n_source)
-        source = LabelledRows(data.X_source, orientation * data.source_signs, costs)
+        source = LabelledRows(features(data.X_source), orientation * data.source_signs, costs)
     with threads(n_threads) as pool:
         return fit_count_passes(
             machine,
             data,
             None if source is None else record(RowPasses(source, pool), "source"),
             record(RowPasses(target, pool), "target"),
+            mapped=mapped,
             executor=pool,
         )
 
@@ -108,9 +118,10 @@ def fit_count_passes(
     target: Passes,
     *,
     scale: ColumnScale | None = None,
+    mapped: SampledMap | None = None,
     executor: Executor | None = None,
 ) -> CountLikelihoodClassifier:
-    """Fit the machine with a linear kernel by passes over its rows, wherever they lie.
+    """Fit the machine by passes over its rows, wherever they lie.
 
     Parameters
     ----------
@@ -121,6 +132,8 @@ def fit_count_passes(
     source, target : Passes or None
     scale : ColumnScale, optional
         How the columns of these rows were standardised.
+    mapped : SampledMap, optional
+        What the features of the rows are, where they are not the columns.
     executor : Executor, optional
         Whose threads go over a sample.
 
@@ -146,14 +159,17 @@ def fit_count_passes(
     )
     end = replace(begin, result=result)
     orientation = -1.0 if data.is_flipped else 1.0
-    store_columns(machine, target.n_features)
-    machine._store(data, orientation, _LINEAR, scale, end)  # type: ignore[arg-type]
+    space = _LINEAR if mapped is None else mapped.space
+    store_columns(machine, target.n_features if mapped is None else mapped.n_columns)
+    if mapped is not None:
+        data = mapped.described(data)
+    machine._store(data, orientation, space, scale, end)  # type: ignore[arg-type]
     warn_about(end, has_source=source is not None and machine.C_source > 0)
     return machine
 
 
 def counts_of(bags: StoredBags) -> BagCounts:
-    """Return the counts that are nearest to the shares of bags.
+    """Weigh the counts of bags by their laws; without one, those nearest to the share.
 
     Parameters
     ----------
@@ -168,11 +184,22 @@ def counts_of(bags: StoredBags) -> BagCounts:
     BagError
         When no whole count fits the share of a bag.
     """
-    found = weigh_counts(NEAREST_COUNT, bags.positive_shares, bags.sizes, bags.rows_per_bag)
+    shares, sizes, n_rows = bags.positive_shares, bags.sizes, bags.rows_per_bag
+    if bags.noise is None:
+        found = weigh_counts(NEAREST_COUNT, shares, sizes, n_rows)
+    else:
+        found = assemble(
+            (
+                (some, weigh_counts(law or NEAREST_COUNT, shares[some], sizes[some], n_rows[some]))
+                for law, some in places_by_law(bags.noise).items()
+            ),
+            bags.n_bags,
+        )
     n_misfits = int((found.lengths == 0).sum())
     if n_misfits:
         raise BagError(
-            f"No whole count fits the share of {plural(n_misfits, 'bag')}; declare the true sizes."
+            f"No whole count fits the share of {plural(n_misfits, 'bag')}; declare the true sizes"
+            f"{'.' if bags.noise is None else ', or correct the law in noise=.'}"
         )
     starts = np.concatenate([[0], np.cumsum(bags.rows_per_bag)])
     return BagCounts(starts, found.first_counts, found.weight_starts, found.log_weights)

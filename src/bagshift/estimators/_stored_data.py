@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bagshift._bags.noise_column import Laws, is_additive
+
 Floats = NDArray[np.float64]
 
 
@@ -23,13 +25,14 @@ class StoredBags:
     sizes : ndarray of shape (n_bags,)
         Individuals that each share speaks about.
     rows_per_bag : ndarray of int64, shape (n_bags,)
+    noise : ndarray of NoiseLaw or None, shape (n_bags,), or None
+        How the share of each bag came from the true one; None where all are exact.
     """
 
     positive_shares: Floats
     sizes: Floats
     rows_per_bag: NDArray[np.int64]
-
-    is_noisy = False
+    noise: Laws | None = None
 
     def __len__(self) -> int:
         return int(self.rows_per_bag.sum())
@@ -38,6 +41,11 @@ class StoredBags:
     def n_bags(self) -> int:
         """Number of bags."""
         return len(self.sizes)
+
+    @property
+    def is_noisy(self) -> Any:
+        """Whether something was added to the number of each bag; one answer where to none."""
+        return False if self.noise is None else is_additive(self.noise)
 
     @property
     def weights(self) -> Floats:

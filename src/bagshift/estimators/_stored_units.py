@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bagshift.estimators._coupled import Loss
 from bagshift.estimators._feature_space import FeatureSpace
+from bagshift.estimators._mapped_rows import MappedRows, SampledMap
 from bagshift.estimators._scalable import ExplicitSolution, ScalableMachine
 from bagshift.estimators._stored_data import StoredData
 from bagshift.exceptions import warn_caller
@@ -32,18 +33,22 @@ def fit_stored_units(
     data: StoredData,
     *,
     record: Record[LinearPasses] = lambda passes, domain: passes,
+    mapped: SampledMap | None = None,
     n_threads: int = 1,
 ) -> ScalableMachine:
-    """Fit a machine with a linear kernel on means of bags, and history, in files.
+    """Fit a machine on means of bags, and history, in files.
 
     Parameters
     ----------
     machine : TGPLM or InverseCalibrationSVM
         Fitted in place.
     data : StoredData
-        With the means of the bags as its target.
+        With the means of the bags as its target, of mapped rows where there is a map; its
+        history is not mapped.
     record : callable, optional
         Keeps what passes answer; see :mod:`bagshift.solvers.recorded_passes`.
+    mapped : SampledMap, optional
+        The map of the kernel, where it is not linear.
     n_threads : int, default=1
         The result does not depend on it.
 
@@ -64,9 +69,10 @@ def fit_stored_units(
         def passes(features: Any, loss: Loss, domain: str) -> LinearPasses:
             return record(UnitPasses(LinearUnits(features, **vars(loss)), pool), domain)
 
-        source = passes(data.X_source, losses.source, "source") if data.n_source else None
+        history = data.X_source if mapped is None else MappedRows(data.X_source, mapped.space)
+        source = passes(history, losses.source, "source") if data.n_source else None
         target = passes(data.X_target, losses.target[0], "target")
-        return fit_unit_passes(machine, data, source, target, losses.coupling)
+        return fit_unit_passes(machine, data, source, target, losses.coupling, mapped=mapped)
 
 
 def fit_unit_passes(
@@ -75,8 +81,10 @@ def fit_unit_passes(
     source: LinearPasses | None,
     target: LinearPasses,
     coupling: float,
+    *,
+    mapped: SampledMap | None = None,
 ) -> ScalableMachine:
-    """Fit a machine with a linear kernel by passes over its units, wherever they lie.
+    """Fit a machine by passes over its units, wherever they lie.
 
     Parameters
     ----------
@@ -86,6 +94,8 @@ def fit_unit_passes(
         Its rows are not looked at.
     source, target : LinearPasses or None
     coupling : float
+    mapped : SampledMap, optional
+        What the features of the units are, where they are not the columns.
 
     Returns
     -------
@@ -99,9 +109,12 @@ def fit_unit_passes(
     """
     tol, limit = machine._explicit_limits("newton")
     result = solve_coupled_linear_passes(source, target, coupling, tol=tol, max_iter=limit)
-    store_columns(machine, target.n_features)
-    solution = ExplicitSolution(result, _LINEAR, "newton")
-    machine._store(data, _LINEAR.kernel, solution)  # type: ignore[arg-type]
+    space = _LINEAR if mapped is None else mapped.space
+    store_columns(machine, target.n_features if mapped is None else mapped.n_columns)
+    if mapped is not None:
+        data = mapped.described(data)
+    solution = ExplicitSolution(result, space, "newton")
+    machine._store(data, space.kernel, solution)  # type: ignore[arg-type]
     if complaint := machine._complaint(solution):
         warn_caller(complaint, ConvergenceWarning)
     return machine

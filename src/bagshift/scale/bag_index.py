@@ -17,10 +17,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bagshift._bags.noise_column import Laws
 from bagshift.exceptions import BagError, TableError, name_some, plural
+from bagshift.noise import NoiseLaw
 from bagshift.scale._keys import BagIds, Key, SomeIds, ids_from_pieces, key_of
 from bagshift.scale._relation import column_types, count_rows, relation, require_columns
-from bagshift.scale._shares import checked_shares, share_columns
+from bagshift.scale._shares import checked_shares, laws_of_bags, share_columns
 from bagshift.scale._streaming import Progress, stream
 from bagshift.scale.rows import Rows
 
@@ -46,6 +48,12 @@ class ShareTable:
         Whether the values are counts.
     size : str or None
         Column of bag sizes, where bags have more individuals than rows.
+    noise : NoiseLaw or None
+        How the values came from the true ones, the same for all bags.
+    noise_column : str or None
+        In place of `noise`, a column with a number of the law of each bag.
+    law_of : callable or None
+        Makes a law, or None for an exact value, of such a number; ValueError where there is none.
     """
 
     rows: Rows
@@ -53,6 +61,9 @@ class ShareTable:
     value: str
     by_count: bool = False
     size: str | None = None
+    noise: NoiseLaw | None = None
+    noise_column: str | None = None
+    law_of: Callable[[float], NoiseLaw | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -123,7 +134,10 @@ class BagIndex:
     used : ndarray of bool, shape (n_all_bags,)
         Which of them have a share; all of them when there is no table of shares.
     shares, sizes : ndarray of shape (n_bags,) or None
-        Share of positives and number of individuals of each used bag.
+        Share of positives and number of individuals of each used bag; a share that something was
+        added to may lie outside of 0 to 1.
+    noise : ndarray of NoiseLaw or None, shape (n_bags,), or None
+        How the share of each used bag came from the true one; None where all are exact.
     unmatched : Unmatched
         What was left out.
     """
@@ -134,6 +148,7 @@ class BagIndex:
     used: NDArray[np.bool_]
     shares: Floats | None = None
     sizes: Floats | None = None
+    noise: Laws | None = None
     unmatched: Unmatched = field(default_factory=Unmatched)
 
     @property
@@ -273,10 +288,11 @@ def _with_shares(
     connection: Any, key: Key, rows: Rows, shares: ShareTable, on_unmatched: str
 ) -> BagIndex:
     statement = (
-        "SELECT bag, n, CASE WHEN share.id IS NULL THEN 0 ELSE 1 END, value, size "
+        "SELECT bag, n, CASE WHEN share.id IS NULL THEN 0 ELSE 1 END, value, size, noise "
         "FROM bagshift_bags AS own LEFT JOIN bagshift_shares AS share ON own.id = share.id"
     )
-    ids, (n_rows, has_share, values, sizes), n_blank = _read(connection, key, rows, statement)
+    ids, columns, n_blank = _read(connection, key, rows, statement)
+    n_rows, has_share, values, sizes, noise = columns
     unmatched = _compare(connection, n_blank)
     if on_unmatched == "raise":
         _refuse(unmatched, rows.name, shares.rows.name)
@@ -289,14 +305,17 @@ def _with_shares(
             f"{name_some(unmatched.without_share, 2)} of the rows."
         )
     n_rows = n_rows.astype(np.int64)
+    used_ids = SomeIds(ids, np.flatnonzero(used))
+    laws = laws_of_bags(shares, noise[used], used_ids)
     checked = checked_shares(
         values[used],
         sizes[used] if shares.size else None,
         n_rows[used],
-        SomeIds(ids, np.flatnonzero(used)),
+        used_ids,
         by_count=shares.by_count,
+        laws=laws,
     )
-    return BagIndex(key, ids, n_rows, used, *checked, unmatched)
+    return BagIndex(key, ids, n_rows, used, *checked, laws, unmatched)
 
 
 def _compare(connection: Any, n_blank_rows: int) -> Unmatched:
@@ -331,7 +350,7 @@ def _read(
 ) -> tuple[BagIds, list[NDArray[Any]], int]:
     """Return ids, the other columns of a result in order of the ids, and the rows without id."""
     ordered = f"SELECT * FROM ({statement}) ORDER BY bag NULLS FIRST"
-    pieces = list(stream(connection, ordered, rows, n_columns=5, waiting=waiting))
+    pieces = list(stream(connection, ordered, rows, n_columns=6, waiting=waiting))
     n_blank = 0
     if pieces and pieces[0].column(0).null_count:
         n_blank = int(pieces[0].column(1)[0].as_py())
@@ -341,7 +360,7 @@ def _read(
         np.concatenate(
             [np.empty(0), *(p.column(place).to_numpy(zero_copy_only=False) for p in pieces)]
         )
-        for place in range(1, pieces[0].num_columns if pieces else 5)
+        for place in range(1, pieces[0].num_columns if pieces else 6)
     ]
     return ids, columns, n_blank
 

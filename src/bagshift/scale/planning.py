@@ -21,13 +21,15 @@ from bagshift.scale.connection import (
 from bagshift.scale.decoding import PART_BYTES
 from bagshift.scale.means import BYTES_PER_GROUP, BYTES_PER_MEAN
 
-# Number of rows, mark, share and size of a bag, and one more while they are put together.
-BYTES_PER_BAG = 8 + 1 + 8 + 8 + 32
+# Number of rows, mark, share, size and law of a bag, and more while they are put together.
+BYTES_PER_BAG = 8 + 1 + 8 + 8 + 8 + 32
 BYTES_PER_COUNT, BYTES_PER_SORTED_ROW = 60, 24
 # Targets, tubes, boxes and costs of units, and what is computed of them; rows that lead the way;
 # matrices of the size of all unknowns.
 BYTES_PER_TARGET_UNIT, BYTES_PER_SOURCE_ROW = 120, 60
 MOST_LEADING_ROWS, MOST_LEADING_UNITS, FULL_SQUARES = 400_000, 250_000, 10
+# Chunks of rows that are mapped at a time, in double precision: kernel values and features.
+MAPPED_CHUNKS = 8 * 8_192 * 8
 SAMPLED_TEXTS = 100_000 * 60
 
 
@@ -125,6 +127,8 @@ def plan(
     mean_bytes: int = 4,
     from_csv: bool = False,
     fits: bool = False,
+    n_components: int = 0,
+    means_of_mapped: bool = False,
 ) -> Plan:
     """Estimate what each step takes.
 
@@ -154,6 +158,10 @@ def plan(
         Whether the rows of the target are read from CSV files.
     fits : bool, default=False
         Whether a machine is fitted on the results in the same process.
+    n_components : int, default=0
+        Features of a map that goes over the rows in the fit; 0 for no map.
+    means_of_mapped : bool, default=False
+        Whether means of bags of mapped rows are stored.
 
     Returns
     -------
@@ -169,8 +177,13 @@ def plan(
         steps.append(_means_step(n_target, n_bags, n_features, mean_bytes, from_csv))
     if n_source:
         steps.append(_decoding_step(n_source, n_features))
+    if means_of_mapped:
+        steps.append(_mapping_step(n_bags, n_components))
     if fits:
-        steps.append(_fit_step(n_bags, n_source, n_features, decode_target))
+        by_rows = decode_target and not means_of_mapped
+        fitting = _fit_step(n_bags, n_source, n_components or n_features, by_rows)
+        advice = "take fewer --components" if n_components else fitting.advice
+        steps.append(replace(fitting, advice=advice))
     folder = Path(folder)
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(existing).free
@@ -187,6 +200,18 @@ def _fit_step(n_bags: int, n_source: int, n_features: int, by_rows: bool) -> Ste
     led = (MOST_LEADING_ROWS if by_rows else MOST_LEADING_UNITS) * 12 * n_features
     squares = 8 * FULL_SQUARES * (2 * n_features + 2) ** 2
     return Step("Fitting", kept + min(led, 12 * n_features * n_bags) + squares, kept)
+
+
+def _mapping_step(n_bags: int, n_components: int) -> Step:
+    """Estimate what the means of mapped rows take."""
+    at_a_time = PART_BYTES + MAPPED_CHUNKS * n_components
+    return Step(
+        f"Mapping the rows of {plural(n_bags, 'bag')}",
+        at_a_time,
+        at_a_time,
+        result_bytes=4 * n_bags * n_components,
+        advice="take fewer --components",
+    )
 
 
 def _size(n_bytes: int) -> str:

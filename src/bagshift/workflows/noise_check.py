@@ -51,7 +51,22 @@ def _unit(sheet: BagSheet) -> Iterator[Finding]:
     if noise is None or noise.unit is None:
         return
     scales = [noise.number] if noise.column is None else sheet.table["noise"].to_list()
-    largest = max((scale for scale in scales if scale is not None), default=0.0)
+    yield from unit_doubts(noise, max((s for s in scales if s is not None), default=0.0))
+
+
+def unit_doubts(noise: NoiseRequest, largest: float) -> Iterator[Finding]:
+    """Warn of scales that mean something in the other unit only.
+
+    Parameters
+    ----------
+    noise : NoiseRequest
+    largest : float
+        The largest scale of a bag.
+
+    Yields
+    ------
+    Finding
+    """
     if noise.unit == "shares" and largest >= 1:
         yield Finding(
             "warning",

@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from bagshift._bags.noise_column import places_by_law
 from bagshift.bags import Bags
 from bagshift.estimators import CountLikelihoodClassifier
+from bagshift.estimators._mapped_rows import SampledMap, sampled_map
 from bagshift.estimators._stored_counts import fit_stored_counts
 from bagshift.estimators._stored_data import StoredBags, StoredData
 from bagshift.estimators._stored_units import fit_stored_units
@@ -38,6 +40,7 @@ from bagshift.solvers.recorded_passes import PassLog, recorded_linear_passes, re
 from bagshift.workflows.count_fit import count_fit
 from bagshift.workflows.fitting import MACHINES, MOST_FOLDS, FitOutcome, precision_of, settings_of
 from bagshift.workflows.guesses import guess
+from bagshift.workflows.mapped_means import COMPONENTS, components_of, with_mapped_means
 from bagshift.workflows.requests import FitRequest, MachineRequest
 from bagshift.workflows.streamed_inputs import (
     SAMPLED_ROWS,
@@ -50,6 +53,9 @@ from bagshift.workflows.streamed_inputs import (
 # Parameters that multiply a sum over rows or bags, by which of them it is. Those of the count
 # likelihood are variances of a prior, and mean the same at any number.
 SUMMED = {"C_source": "source", "C_target": "bags", "C": "bags"}
+
+
+KERNELS = ("linear", "rbf")
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,10 @@ def fit_streamed(
     steps: Steps,
     on_inputs: Callable[[StreamedInputs], None] = lambda inputs: None,
 ) -> StreamedOutcome:
-    """Fit a machine with a linear kernel on files bigger than memory, or go on with that.
+    """Fit a machine on files bigger than memory, or go on with that.
+
+    With another kernel than the linear one, its machine is linear on a map of the kernel, made
+    from the sample.
 
     Parameters
     ----------
@@ -107,8 +116,14 @@ def fit_streamed(
     template = _template(machine)
     counter = _Counter()
     rows_needed = isinstance(template, CountLikelihoodClassifier)
+    n_components = 0 if template.kernel == "linear" else components_of(template)
     inputs = read_streamed_inputs(
-        request, stream, steps, rows_needed=rows_needed, on_read=counter.add
+        request,
+        stream,
+        steps,
+        rows_needed=rows_needed,
+        n_components=n_components,
+        on_read=counter.add,
     )
     on_inputs(inputs)
     if isinstance(template, MACHINES["ic-svm"]):
@@ -118,8 +133,15 @@ def fit_streamed(
     scale = _scale_of_costs(template, inputs, source)
     with steps("Comparing settings on held-out bags") as tell:
         chosen, n_settings, best = _search(template, inputs, bags, source, machine, scale, tell)
+    history = None if source is None else source[0]
+    mapped = sampled_map(
+        chosen, history, inputs.sample.features, n_components=components_of(chosen)
+    )
+    if mapped is not None and not rows_needed:
+        with steps("Mapping rows, and averaging them by bag") as tell:
+            inputs = with_mapped_means(inputs, mapped, stream, progress=tell, on_read=counter.add)
     with steps("Fitting: passes over the rows") as tell, counter.told(tell, inputs):
-        fitted, n_passes = _fit(chosen, inputs, stream)
+        fitted, n_passes = _fit(chosen, inputs, stream, mapped)
     by_probability = rows_needed
     guesses = guess(fitted, inputs.sample.features, fitted.positive_class_)
     in_sample = guesses.share_error if by_probability else guesses.labelled_share_error
@@ -150,15 +172,20 @@ def _template(request: MachineRequest) -> Any:
             "The method svm learns from history alone and has no fit with --memory; take tgplm, "
             "or leave out --memory."
         )
-    if request.parameters.get("kernel", "linear") != "linear":
+    given = {"kernel": "linear", **request.parameters}
+    if given["kernel"] not in KERNELS:
         raise TableError(
-            "A fit with --memory is linear in the columns; leave out --kernel, or --memory."
+            f"A fit with --memory has no kernel {given['kernel']}; take --kernel rbf or linear, "
+            "or leave out --memory."
         )
+    if given["kernel"] == "linear":
+        given.pop("gamma", None)
+    else:
+        given.setdefault("n_components", COMPONENTS)
     machine = MACHINES[request.method]()
-    given = {name: value for name, value in request.parameters.items() if name != "gamma"}
     if isinstance(machine, CountLikelihoodClassifier):
         given["standardize"] = False  # the columns are prepared with variance one already
-    return machine.set_params(**{**given, "kernel": "linear"})
+    return machine.set_params(**given)
 
 
 # Sample -----------------------------------------------------------------------------------
@@ -174,6 +201,9 @@ def _sampled_bags(inputs: StreamedInputs) -> Bags:
         inputs.sample.bag_of_row,
         dict(zip(places, index.shares[chosen].tolist(), strict=True)),
         sizes=dict(zip(places, index.sizes[chosen].tolist(), strict=True)),
+        noise=None
+        if index.noise is None
+        else dict(zip(places, index.noise[chosen].tolist(), strict=True)),
         positive=inputs.positive,
         negative=inputs.negative,
     )
@@ -228,7 +258,7 @@ def _search(
         bags,
         source=source,
         grid={} if request.search == "none" else request.search,
-        fixed=[*request.parameters, "kernel", "standardize"],
+        fixed=[*request.parameters, "kernel", "standardize", "n_components"],
         cv=_folds(bags.n_bags, request.seed),
         progress=progress,
     )
@@ -275,10 +305,13 @@ class _Counter:
             self._tell = None
 
 
-def _fit(machine: Any, inputs: StreamedInputs, stream: StreamRequest) -> tuple[Any, int]:
+def _fit(
+    machine: Any, inputs: StreamedInputs, stream: StreamRequest, mapped: SampledMap | None
+) -> tuple[Any, int]:
     """Fit on everything; return the machine and the passes that there were."""
     data = _stored_data(inputs)
-    folder = inputs.folder / "passes" / _mark(machine, inputs)
+    mark = _mark(machine, inputs, None if mapped is None else mapped.mark)
+    folder = inputs.folder / "passes" / mark
     logs = {}
     for domain in ("source", "target"):
         (folder / domain).mkdir(parents=True, exist_ok=True)
@@ -289,6 +322,7 @@ def _fit(machine: Any, inputs: StreamedInputs, stream: StreamRequest) -> tuple[A
             machine,
             data,
             record=lambda passes, domain: recorded_passes(passes, logs[domain]),
+            mapped=mapped,
             n_threads=n_threads,
         )
     else:
@@ -296,6 +330,7 @@ def _fit(machine: Any, inputs: StreamedInputs, stream: StreamRequest) -> tuple[A
             machine,
             data,
             record=lambda passes, domain: recorded_linear_passes(passes, logs[domain]),
+            mapped=mapped,
             n_threads=n_threads,
         )
     return fitted, logs["target"].n_answers
@@ -316,11 +351,11 @@ def _stored_data(inputs: StreamedInputs) -> StoredData:
         X_source=inputs.X_source,
         X_target=inputs.X_target,
         source_signs=signs,
-        bags=StoredBags(index.shares, index.sizes, index.n_rows),
+        bags=StoredBags(index.shares, index.sizes, index.n_rows, index.noise),
     )
 
 
-def _mark(machine: Any, inputs: StreamedInputs) -> str:
+def _mark(machine: Any, inputs: StreamedInputs, of_map: str | None) -> str:
     """Return what stands for everything that the answers of passes depend on."""
     index = inputs.bags
     facts = [
@@ -329,6 +364,8 @@ def _mark(machine: Any, inputs: StreamedInputs) -> str:
         inputs.preparation.to_json(),
         index.mark,
         str(inputs.positive),
+        of_map,
+        None if index.noise is None else _mark_of_laws(index.noise),
         len(inputs.X_target),
         0 if inputs.X_source is None else len(inputs.X_source),
     ]
@@ -337,6 +374,13 @@ def _mark(machine: Any, inputs: StreamedInputs) -> str:
         if numbers is not None:
             digest.update(np.ascontiguousarray(numbers).data)
     return digest.hexdigest()
+
+
+def _mark_of_laws(laws: NDArray[np.object_]) -> list[Any]:
+    """Return what stands for the laws of all bags."""
+    places = places_by_law(laws)
+    marks = {repr(law): blake2b(some.tobytes(), digest_size=8) for law, some in places.items()}
+    return sorted((law, mark.hexdigest()) for law, mark in marks.items())
 
 
 def _manifest(
@@ -355,7 +399,7 @@ def _manifest(
             "n_bags": inputs.bags.n_bags,
             "n_source_rows": 0 if inputs.X_source is None else len(inputs.X_source),
             "ignored_columns": dict(inputs.preparation.ignored),
-            "noise": None,
+            "noise": asked.bags.noise.as_dict() if asked.bags.noise else None,
             "search": request.search,
             "seed": request.seed,
             "is_streamed": True,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -50,6 +50,7 @@ from bagshift.workflows.bag_check import what_shares_tell
 from bagshift.workflows.findings import Finding
 from bagshift.workflows.inputs import bag_classes, class_doubts, reserved_columns
 from bagshift.workflows.labels import read_labels
+from bagshift.workflows.noise_check import unit_doubts
 from bagshift.workflows.requests import FitRequest
 
 # From the name of a step to a block in which (done, total) can be told.
@@ -134,6 +135,7 @@ def read_streamed_inputs(
     steps: Steps,
     *,
     rows_needed: bool,
+    n_components: int = 0,
     on_read: Callable[[int], None] | None = None,
 ) -> StreamedInputs:
     """Read the files of a fit, or go on with it.
@@ -148,6 +150,9 @@ def read_streamed_inputs(
         Shows how far each step is.
     rows_needed : bool
         Whether the machine needs the rows of the target bag by bag, and not only their means.
+    n_components : int, default=0
+        Features of a map that goes over the rows before they are averaged, which needs them, too;
+        0 for no map.
     on_read : callable, optional
         Called with the number of rows whenever rows are read from the folder later.
 
@@ -161,8 +166,8 @@ def read_streamed_inputs(
         When the files cannot be used, or the limits do not suffice; one sentence says why.
     """
     check_streamable(request)
-    target = _rows(request.bags.target)
-    source = None if request.source is None else _rows(request.source)
+    target = rows_at(request.bags.target)
+    source = None if request.source is None else rows_at(request.source)
     shares = _share_table(request)
     folder = _own_folder(stream, request, [target] if source is None else [target, source])
     with connect(stream.memory, folder, stream.n_threads) as connection:
@@ -190,10 +195,11 @@ def read_streamed_inputs(
             )
         n_source = sum(counts.values())
         assert bags.shares is not None
-        what_they_tell = list(what_shares_tell(bags.shares, bags.n_rows))
-        _check_memory(stream, target, tables, bags, rows_needed)
+        findings = list(_findings(request, bags))
+        _check_memory(stream, target, tables, bags, rows_needed, n_components)
+        by_rows = rows_needed or n_components > 0
         X_target = _target(
-            connection, target, tables.preparation, bags, folder, steps, rows_needed, on_read
+            connection, target, tables.preparation, bags, folder, steps, by_rows, on_read
         )
         X_source, codes = None, None
         if source is not None and labels is not None:
@@ -229,7 +235,7 @@ def read_streamed_inputs(
         X_source=X_source,
         source_labels=codes,
         sample=sample,
-        findings=[*what_they_tell, *class_doubts(request, negative, positive)],
+        findings=[*findings, *class_doubts(request, negative, positive)],
     )
 
 
@@ -250,15 +256,25 @@ def check_streamable(request: FitRequest) -> None:
             "A fit with --memory takes the shares from a table of their own, with one row for "
             "each bag; give it with --shares."
         )
-    if request.bags.noise is not None:
-        raise TableError(
-            "A fit with --memory takes numbers as they are and knows no --noise yet; leave out "
-            "--memory, or the law."
-        )
 
 
-def _rows(path: Path | None) -> Rows:
-    """Find the rows of a table; a path has lost one of the slashes of an address."""
+def rows_at(path: Path | None) -> Rows:
+    """Find the rows of a table; a path has lost one of the slashes of an address.
+
+    Parameters
+    ----------
+    path : Path
+        File, folder, pattern or address.
+
+    Returns
+    -------
+    Rows
+
+    Raises
+    ------
+    TableError
+        When there are none, or files that do not belong together.
+    """
     return rows_from(re.sub(r"^(\w{2,}):/(?=[^/])", r"\1://", str(path)))
 
 
@@ -300,14 +316,28 @@ def _label_column(
 
 
 def _share_table(request: FitRequest) -> ShareTable:
-    bags = request.bags
+    bags, noise = request.bags, request.bags.noise
+    by_column = noise is not None and noise.column is not None
     return ShareTable(
-        _rows(bags.shares),
+        rows_at(bags.shares),
         bags.bag_in_shares,
         bags.value_column,
         by_count=bags.by_count,
         size=bags.size_column,
+        noise=None if noise is None or by_column else noise.law_of(),
+        noise_column=bags.noise_column,
+        law_of=noise.law_of if noise is not None and by_column else None,
     )
+
+
+def _findings(request: FitRequest, bags: BagIndex) -> Iterator[Finding]:
+    """Say what is worth knowing about the shares."""
+    noise = request.bags.noise
+    assert bags.shares is not None
+    is_noisy = noise is not None and noise.is_additive
+    yield from what_shares_tell(bags.shares, bags.n_rows, is_noisy=is_noisy)
+    if noise is not None and noise.unit is not None and bags.noise is not None:
+        yield from unit_doubts(noise, max(getattr(law, "scale", 0.0) for law in set(bags.noise)))
 
 
 def _check_memory(
@@ -316,6 +346,7 @@ def _check_memory(
     tables: PreparedTables,
     bags: BagIndex,
     rows_needed: bool,
+    n_components: int,
 ) -> None:
     """Raise before the long steps when one of them cannot be done."""
     plan(
@@ -326,9 +357,11 @@ def _check_memory(
         n_bags=bags.n_bags,
         n_source=tables.n_source,
         largest_bag=int(bags.n_rows.max()),
-        decode_target=rows_needed,
+        decode_target=rows_needed or n_components > 0,
         from_csv=target.kind == "csv",
         fits=True,
+        n_components=n_components,
+        means_of_mapped=n_components > 0 and not rows_needed,
     ).check()
 
 
