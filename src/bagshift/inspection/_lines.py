@@ -67,7 +67,7 @@ def percent(share: float) -> str:
     ('50 %', '1.2 %', '99.96 %', '100 %')
     """
     near = min(abs(share), abs(1 - share))
-    digits = 0 if near >= 0.1 or near == 0 else 1 if near >= 0.005 else 2
+    digits = 0 if near > 0.0999 or near == 0 else 1 if near >= 0.005 else 2
     return f"{100 * share:.{digits}f} %"
 
 
