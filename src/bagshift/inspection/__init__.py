@@ -14,15 +14,25 @@ if TYPE_CHECKING:
         AccuracyFigures,
         estimate_accuracy,
     )
+    from bagshift.inspection.transfer_report import (
+        DomainDistance,
+        TransferPoint,
+        TransferReport,
+        transfer_report,
+    )
 
 __all__ = [
     "AccuracyEstimate",
     "AccuracyFigures",
     "BagBootstrap",
+    "DomainDistance",
     "Interval",
     "Intervals",
+    "TransferPoint",
+    "TransferReport",
     "bag_bootstrap",
     "estimate_accuracy",
+    "transfer_report",
 ]
 
 # Imported on first use: each report needs other parts of the library.
@@ -30,6 +40,7 @@ _HOMES = {
     "_interval": ["Interval", "Intervals"],
     "bag_bootstrap": ["BagBootstrap", "bag_bootstrap"],
     "estimate_accuracy": ["AccuracyEstimate", "AccuracyFigures", "estimate_accuracy"],
+    "transfer_report": ["DomainDistance", "TransferPoint", "TransferReport", "transfer_report"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
