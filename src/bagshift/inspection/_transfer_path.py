@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-r"""What every held-out bag makes of the history, along the coupling.
+"""What every held-out bag makes of the history, along the coupling.
 
-The formulas stand in :mod:`bagshift.inspection.transfer_report`.
+The formulas stand with :func:`bagshift.inspection.transfer_report`.
 """
 
 from __future__ import annotations

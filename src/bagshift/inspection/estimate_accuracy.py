@@ -1,27 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-r"""How good individual predictions are, told from the bags alone.
-
-Every bag is held out in turn and scored by a machine that has not seen its number. Two ways lead
-from such *out-of-bag* scores :math:`f_j` to an accuracy.
-
-**Count posterior.** A temperature :math:`T \ge 0` and a bias :math:`b` are chosen that maximise
-the likelihood :math:`\sum_k \log P(c_k \mid T f + b)` of the published numbers. Then
-:math:`r_j = P(y_j = 1 \mid c_k, T f + b)` stands in for the label: accuracy is the mean of
-:math:`r_j` over rows called positive and of :math:`1 - r_j` over the others, and so on. Numbers
-under a noise law weigh the possible counts by it. Labels of rows in one bag are taken for
-independent given the features. Where scores differ between bags by more than chance, as when a
-column shifts from bag to bag, a temperature of its own takes up what holds between bags, and the
-estimate rests on the one within them (:mod:`bagshift.inspection._count_calibration`).
-
-**Goodman's regression** of given on predicted shares, as a check that needs no probabilities. It
-assumes that predictive values are the same in every bag, which fails where shares of bags spread
-for reasons that the columns do not show.
-
-Intervals resample bags, choose temperature and bias anew and draw labels from :math:`r_j`, so
-that they hold what as many fresh rows will show; they are widened to what the temperatures within
-their likelihood interval give. When no temperature at all (:math:`T = 0`) is among these, the bags
-cannot tell the predictions from guesses, and the estimate says so.
-"""
+"""How good individual predictions are, told from the bags alone."""
 
 from __future__ import annotations
 
@@ -170,7 +148,7 @@ def estimate_accuracy(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> AccuracyEstimate:
-    """Estimate the accuracy of individual predictions on fresh rows, without any label.
+    r"""Estimate the accuracy of individual predictions on fresh rows, without any label.
 
     What is judged is the procedure: `model` is cloned and fitted anew for every fold, a search
     with all its choosing, so that no bag takes part in its own prediction.
@@ -222,11 +200,31 @@ def estimate_accuracy(
 
     Notes
     -----
-    The machines of the folds see a tenth fewer bags than the one fitted to all of them, which is
-    therefore, if anything, a little better. Weights of bags count in the fits; here every row
-    counts the same.
+    The machines of the folds see a tenth fewer bags than the one fitted to all of them, which
+    is therefore, if anything, a little better. Weights of bags count in the fits; here every
+    row counts the same.
 
-    Formulas and measurements: module :mod:`bagshift.inspection.estimate_accuracy`.
+    Every bag is held out in turn and scored by a machine that has not seen its number. Two ways
+    lead from such *out-of-bag* scores :math:`f_j` to an accuracy.
+
+    **Count posterior.** A temperature :math:`T \ge 0` and a bias :math:`b` are chosen that
+    maximise the likelihood :math:`\sum_k \log P(c_k \mid T f + b)` of the published numbers.
+    Then :math:`r_j = P(y_j = 1 \mid c_k, T f + b)` stands in for the label: accuracy is the
+    mean of :math:`r_j` over rows called positive and of :math:`1 - r_j` over the others, and so
+    on. Numbers under a noise law weigh the possible counts by it. Labels of rows in one bag are
+    taken for independent given the features. Where scores differ between bags by more than
+    chance, as when a column shifts from bag to bag, a temperature of its own takes up what
+    holds between bags, and the estimate rests on the one within them.
+
+    **Goodman's regression** of given on predicted shares, as a check that needs no
+    probabilities. It assumes that predictive values are the same in every bag, which fails
+    where shares of bags spread for reasons that the columns do not show.
+
+    Intervals resample bags, choose temperature and bias anew and draw labels from :math:`r_j`,
+    so that they hold what as many fresh rows will show; they are widened to what the
+    temperatures within their likelihood interval give. When no temperature at all (:math:`T =
+    0`) is among these, the bags cannot tell the predictions from guesses, and the estimate says
+    so.
 
     Examples
     --------

@@ -1,21 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-r"""Whether the history helped or hurt.
-
-Bags are held out along the coupling :math:`\lambda`, from no transfer (0) to one machine for both
-domains (infinity). With :math:`\ell_k(\lambda)` the log-likelihood of the number of bag :math:`k`,
-held out, the bag *votes* for a coupling and against none by
-
-.. math::
-
-    v_k = \tanh \tfrac12 (\ell_k(\lambda) - \ell_k(0)) = \frac{P_\lambda - P_0}{P_\lambda + P_0}.
-
-Votes lie between -1 and 1, so that one bag that a bold machine did not expect has one vote. The
-history *helps* where the interval of the mean vote for the machine's own coupling, by Student's t
-over bags, lies above 0; it *hurts* where it lies below, which is called negative transfer; between
-them the bags show no difference. Fewer than five bags (at the level of 90 %) show none in any
-case: all of them agree too often by chance. Machines chosen by share errors, such as TGPLM, have
-the share error that a bag loses for its vote.
-"""
+"""Whether the history helped or hurt."""
 
 from __future__ import annotations
 
@@ -119,7 +103,7 @@ def transfer_report(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> TransferReport:
-    """Tell whether the history helps or hurts, by bags that were held out.
+    r"""Tell whether the history helps or hurts, by bags that were held out.
 
     Parameters
     ----------
@@ -167,8 +151,23 @@ def transfer_report(
 
     Notes
     -----
+    Bags are held out along the coupling :math:`\lambda`, from no transfer (0) to one machine
+    for both domains (infinity). With :math:`\ell_k(\lambda)` the log-likelihood of the number
+    of bag :math:`k`, held out, the bag *votes* for a coupling and against none by
+
+    .. math::
+
+        v_k = \tanh \tfrac12 (\ell_k(\lambda) - \ell_k(0))
+            = \frac{P_\lambda - P_0}{P_\lambda + P_0}.
+
+    Votes lie between -1 and 1, so that one bag that a bold machine did not expect has one vote.
+    The history *helps* where the interval of the mean vote for the machine's own coupling, by
+    Student's t over bags, lies above 0; it *hurts* where it lies below, which is called
+    negative transfer; between them the bags show no difference. Fewer than five bags (at the
+    level of 90 %) show none in any case: all of them agree too often by chance. Machines chosen
+    by share errors, such as TGPLM, have the share error that a bag loses for its vote.
+
     "No difference" says that these bags show none; with few bags a large one may be there.
-    Formulas stand in the module :mod:`bagshift.inspection.transfer_report`.
 
     Examples
     --------
