@@ -303,6 +303,19 @@ def test_which_class_is_positive():
     assert np.mean((scores > 0) == labels) in mirrored.accuracy
 
 
+def test_part_of_many_bags_gives_the_intervals_of_all(monkeypatch):
+    scores, labels, bags = scored(20, n_bags=400)
+    every = judge(scores, bags, n_bootstrap=300)
+    monkeypatch.setattr("bagshift.inspection._evaluation._MOST_BAGS", 200)
+    part = judge(scores, bags, n_bootstrap=300)
+    assert part.accuracy.estimate == every.accuracy.estimate
+    for name in ("accuracy", "auc"):
+        one, other = (getattr(each.count_posterior, name) for each in (part, every))
+        assert one.width == pytest.approx(other.width, rel=0.3)
+    assert part.goodman.accuracy.width == pytest.approx(every.goodman.accuracy.width, rel=0.3)
+    assert np.mean((scores > 0) == labels) in part.accuracy
+
+
 def test_same_seed_same_intervals():
     scores, _, bags = scored(11)
     assert str(judge(scores, bags, random_state=3)) == str(judge(scores, bags, random_state=3))

@@ -203,6 +203,14 @@ def test_machines_without_a_coupling():
         transfer_report(scaled, X_all, both)
 
 
+def test_precomputed_kernel():
+    X, bags, source = domains(0, n_bags=12)
+    machine = TGPLM(kernel="precomputed", coupling=1.0)
+    rows = np.concatenate([source[0], X])
+    with pytest.raises(ValueError, match="needs their rows"):
+        transfer_report(machine, X @ rows.T, bags, (source[0] @ rows.T, source[1]))
+
+
 def test_one_bag():
     X, bags, source = domains(0, n_bags=12)
     with pytest.raises(BagError, match="needs at least 2"):

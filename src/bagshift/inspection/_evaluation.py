@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ Floats = NDArray[np.float64]
 
 # Two ways that agree are said not to five times more rarely than an interval fails.
 _SHARE_OF_FALSE_ALARMS = 0.2
+# Of more bags, so many are resampled.
+_MOST_BAGS = 4000
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ class Evaluation:
         even = np.ones(len(self.given))
         best = self.calibration.fit(even)
         allowed = self.calibration.ends(best, level)
-        drawn = self._resample(best, n_bootstrap, random)
+        drawn = self._resample_some(best, n_bootstrap, random)
         own, check = self.figures_at(best.coefficients, even), self.checks_at(even)
         at_ends = np.stack([self.figures_at(end.coefficients, even) for end in allowed])
         figures = _intervals(own, drawn.figures, level, at_ends)
@@ -171,6 +173,52 @@ class Evaluation:
             n_rows=len(self.scores),
             n_bags=len(self.given),
             n_bootstrap=n_bootstrap,
+        )
+
+    def _resample_some(self, best: Calibration, n: int, random: np.random.RandomState) -> _Drawn:
+        """Return values on resampled bags; of many bags a part is resampled.
+
+        Values on resamples of m out of n bags scatter more than on all of them, by the square root
+        of n / m, and are drawn together by it.
+        """
+        n_bags = len(self.given)
+        if n_bags <= _MOST_BAGS:
+            return self._resample(best, n, random)
+        some = self._take(np.sort(random.permutation(n_bags)[:_MOST_BAGS]))
+        even = np.ones(_MOST_BAGS)
+        own = some.calibration.fit(even, best.coefficients)
+        drawn = some._resample(own, n, random)
+        factor = np.sqrt(_MOST_BAGS / n_bags)
+
+        def about(centre: Floats, centre_of_some: Floats, values: Floats) -> Floats:
+            return np.asarray(centre + factor * (values - centre_of_some))
+
+        every = np.ones(n_bags)
+        return _Drawn(
+            about(best.coefficients, own.coefficients, drawn.coefficients),
+            about(
+                self.figures_at(best.coefficients, every),
+                some.figures_at(own.coefficients, even),
+                drawn.figures,
+            ),
+            about(self.checks_at(every), some.checks_at(even), drawn.checks),
+        )
+
+    def _take(self, bags: NDArray[np.intp]) -> Evaluation:
+        """Return some of the bags."""
+        rows = self.calibration.counts.rows_of(bags)
+        calibration = replace(
+            self.calibration,
+            terms=np.ascontiguousarray(self.calibration.terms[:, rows]),
+            counts=self.calibration.counts.take(bags),
+        )
+        return Evaluation(
+            scores=self.scores[rows],
+            calibration=calibration,
+            rows=ScoredRows.of(self.scores[rows], self.rows.is_positive[rows]),
+            predicted=self.predicted[bags],
+            given=self.given[bags],
+            splits=self.splits,
         )
 
     def _resample(self, best: Calibration, n: int, random: np.random.RandomState) -> _Drawn:

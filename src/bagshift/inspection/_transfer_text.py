@@ -47,15 +47,14 @@ def transfer_text(report: TransferReport) -> str:
         "",
         f"Brackets: {100 * report.level:g} % intervals of the mean vote of a bag, from -1 to 1.",
     ]
-    if report.distance is not None:
-        far = report.distance
-        lines += [
-            f"{'proxy A-distance':34}{far.proxy_a_distance:6.2f}   0: domains alike, 2: far apart",
-            f"{'mean shift of a column':34}{far.mean_shift:6.2f}   standard deviations; "
-            f"largest {far.largest_shift:.2f}"
-            + ("" if far.most_shifted is None else f", column {far.most_shifted}"),
-            f"{'machines of both domains agree on':34}{100 * far.agreement:5.1f} % of target rows",
-        ]
+    far = report.distance
+    lines += [
+        f"{'proxy A-distance':34}{far.proxy_a_distance:6.2f}   0: domains alike, 2: far apart",
+        f"{'mean shift of a column':34}{far.mean_shift:6.2f}   standard deviations; "
+        f"largest {far.largest_shift:.2f}"
+        + ("" if far.most_shifted is None else f", column {far.most_shifted}"),
+        f"{'machines of both domains agree on':34}{100 * far.agreement:5.1f} % of target rows",
+    ]
     lines += [f"Warning: {warning}" for warning in report.warnings]
     return "\n".join(lines)
 
@@ -105,8 +104,6 @@ def warnings_of(report: TransferReport) -> tuple[str, ...]:
 
 def _why(report: TransferReport) -> str:
     """Return what explains it, if anything does."""
-    if report.distance is None:
-        return ""
     if report.distance.agreement < _AT_ODDS:
         return (
             ", and the machines of both domains agree on only "

@@ -122,7 +122,7 @@ class AccuracyEstimate:
     n_bags: int
     n_bootstrap: int
     level: float
-    scores: Floats = field(repr=False)
+    scores: Floats = field(repr=False, compare=False)
     assumptions: tuple[str, ...] = _ASSUMPTIONS
     warnings: tuple[str, ...] = ()
 
@@ -171,7 +171,8 @@ def estimate_accuracy(
     cv : splitter, int or iterable of (train, test), default=None
         How bags are held out, as in :func:`~bagshift.bag_cross_val_predict`.
     n_bootstrap : int, default=500
-        Number of resamples of the bags.
+        Number of resamples of the bags, or of 4,000 of them where there are more; intervals are
+        then narrowed to what all of them give.
     level : float, default=0.95
         Of the intervals.
     random_state : int, RandomState or None, default=0
@@ -252,7 +253,7 @@ def estimate_accuracy(
         scores = bag_cross_val_predict(model, X, bags, source=source, cv=cv, n_jobs=n_jobs)
     given = np.asarray(scores, dtype=np.float64)
     rows, held_out = _held_out(given, bags)
-    positive, flipped = _positive_class(model, bags, source)
+    positive, flipped = _positive_class(bags, source)
     evaluation = Evaluation.of(
         given[rows], held_out, flipped=flipped, n_threads=n_threads_of(n_jobs)
     )
@@ -302,7 +303,7 @@ def _held_out(scores: Floats, bags: Bags) -> tuple[NDArray[np.intp], Bags]:
     return rows, held_out
 
 
-def _positive_class(model: Any, bags: Bags, source: Any) -> tuple[Any, bool]:
+def _positive_class(bags: Bags, source: Any) -> tuple[Any, bool]:
     """Return the class that shares are of, and whether low scores mean it."""
     classes = resolve_classes(None if source is None else source[1], bags)
     return classes[1], bool(np.sort(classes)[0] == classes[1])

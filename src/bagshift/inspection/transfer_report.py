@@ -61,8 +61,8 @@ class TransferReport:
         somewhat optimistic.
     criterion : {"count log-likelihood", "1 - share error"}
         What the scores are.
-    distance : DomainDistance or None
-        How far the domains lie apart; None with a precomputed kernel.
+    distance : DomainDistance
+        How far the domains lie apart.
     n_bags, n_target, n_source : int
         Bags that were held out, target rows and source rows.
     level : float
@@ -79,7 +79,7 @@ class TransferReport:
     target_only: TransferPoint
     best_coupling: float
     criterion: str
-    distance: DomainDistance | None
+    distance: DomainDistance
     n_bags: int
     n_target: int
     n_source: int
@@ -140,7 +140,8 @@ def transfer_report(
     TypeError
         If `bags` is not a :class:`~bagshift.Bags`, or the model is of another kind.
     ValueError
-        If there is no source, the coupling to judge is 0, or an argument is out of range.
+        If there is no source, the coupling to judge is 0, the kernel is precomputed, or an
+        argument is out of range.
     BagError
         If there are fewer than two bags, or a bag was cut.
 
@@ -253,6 +254,11 @@ def _engine_of(machine: Any) -> SearchEngine:
             f"{type(machine).__name__} has no coupling to judge; transfer_report works with "
             "CountLikelihoodClassifier, TGPLM and searches over them."
         )
+    if machine.kernel == "precomputed":
+        raise ValueError(
+            "transfer_report takes the domains apart and needs their rows: give these, and the "
+            "kernel as a function, in place of a precomputed kernel."
+        )
     return engine_of(machine)
 
 
@@ -288,11 +294,7 @@ def _verdict(vote: Interval) -> str:
     return "hurts" if vote.high < 0.0 else "no difference"
 
 
-def _distance(
-    machine: Any, alone: Any, given: TrainingData, random_state: Any
-) -> DomainDistance | None:
-    if machine.kernel == "precomputed":
-        return None
+def _distance(machine: Any, alone: Any, given: TrainingData, random_state: Any) -> DomainDistance:
     labels = given.classes[(given.source_signs > 0).astype(np.intp)]
     history = given.X_source, labels, given.source_weight
     without = clone(machine).set_params(coupling=0.0)
