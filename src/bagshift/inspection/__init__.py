@@ -4,16 +4,34 @@
 from bagshift.inspection._interval import Interval, Intervals
 from bagshift.inspection.bag_bootstrap import BagBootstrap, bag_bootstrap
 from bagshift.inspection.bag_report import BagReport, bag_report
+from bagshift.inspection.estimate_accuracy import (
+    AccuracyEstimate,
+    AccuracyFigures,
+    estimate_accuracy,
+)
 from bagshift.inspection.privacy_report import PrivacyReport, ReleasePrivacy, privacy_report
+from bagshift.inspection.transfer_report import (
+    DomainDistance,
+    TransferPoint,
+    TransferReport,
+    transfer_report,
+)
 
 __all__ = [
+    "AccuracyEstimate",
+    "AccuracyFigures",
     "BagBootstrap",
     "BagReport",
+    "DomainDistance",
     "Interval",
     "Intervals",
     "PrivacyReport",
     "ReleasePrivacy",
+    "TransferPoint",
+    "TransferReport",
     "bag_bootstrap",
     "bag_report",
+    "estimate_accuracy",
     "privacy_report",
+    "transfer_report",
 ]
