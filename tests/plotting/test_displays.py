@@ -8,7 +8,13 @@ from matplotlib.figure import Figure
 
 from bagshift import BagError, Bags, CountLikelihoodClassifier, ProportionSVM
 from bagshift.inspection import Intervals
-from bagshift.plotting import BagShareDisplay, DomainBoundaryDisplay, TomographyDisplay
+from bagshift.plotting import (
+    BagShareDisplay,
+    DomainBoundaryDisplay,
+    LabelFreeAccuracyDisplay,
+    TomographyDisplay,
+    TransferPathDisplay,
+)
 
 
 @pytest.fixture
@@ -176,3 +182,50 @@ def test_many_rows_are_thinned(model):
         model, rng.normal(size=(5000, 2)), ax=Figure().subplots()
     )
     assert len(display.target) == 2000
+
+
+# Trust ----------------------------------------------------------------------------------------
+
+
+def test_transfer_path(data, ax):
+    X, labels, bags = data
+    machine = CountLikelihoodClassifier(kernel="linear", coupling=1.0)
+    source = (X[:40] + 0.1, labels[:40].astype(int))
+    display = TransferPathDisplay.from_estimator(
+        machine, X, bags, source=source, couplings=(0.0, 1.0, np.inf), ax=ax
+    )
+    report = display.report
+    assert display.ax_ is ax
+    assert report.verdict in ax.get_title()
+    shown = [label.get_text() for label in ax.get_xticklabels()]
+    assert [text.split("\n")[0] for text in shown] == ["target", "0", "1", "∞", "source"]
+    assert f"\n{report.path[1].score:.3g}" in shown[2]
+    (line,) = (line for line in ax.lines if len(line.get_xdata()) == 3)
+    np.testing.assert_allclose(line.get_ydata(), [point.vote.estimate for point in report.path])
+    ax.figure.canvas.draw()
+
+
+def test_accuracy_without_labels(data, model, ax):
+    X, _, bags = data
+    display = LabelFreeAccuracyDisplay.from_estimator(model, X, bags, n_bootstrap=20, ax=ax)
+    estimate = display.estimate
+    found = [line for line in ax.lines if len(line.get_xdata()) == 6]
+    assert found[0].get_xdata()[0] == estimate.accuracy.estimate
+    assert found[1].get_xdata()[0] == estimate.goodman.accuracy.estimate
+    again = LabelFreeAccuracyDisplay.from_predictions(
+        bags, estimate.scores, estimator=model, n_bootstrap=20, ax=Figure().subplots()
+    )
+    assert again.estimate.accuracy == estimate.accuracy
+    assert "40 bags" in ax.get_title()
+    ax.figure.canvas.draw()
+
+
+def test_bags_that_cannot_tell_are_named_in_the_title(data, ax):
+    X, _, bags = data
+    noise = np.random.default_rng(9).normal(size=X.shape)
+    machine = CountLikelihoodClassifier(kernel="linear")
+    source = (noise[:100], np.arange(100) % 2)
+    LabelFreeAccuracyDisplay.from_estimator(
+        machine, noise, bags, source=source, n_bootstrap=20, ax=ax
+    )
+    assert ax.get_title() == "Cannot tell: 40 bags say too little"

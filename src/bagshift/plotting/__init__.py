@@ -13,14 +13,18 @@ from bagshift.plotting.critical_differences import plot_critical_differences
 from bagshift.plotting.domain_boundary_display import DomainBoundaryDisplay
 from bagshift.plotting.gap_closed import plot_gap_closed
 from bagshift.plotting.images import plot_images
+from bagshift.plotting.label_free_accuracy_display import LabelFreeAccuracyDisplay
 from bagshift.plotting.sensitivity import plot_sensitivity
 from bagshift.plotting.shares import plot_shares
 from bagshift.plotting.tomography_display import TomographyDisplay
+from bagshift.plotting.transfer_path_display import TransferPathDisplay
 
 __all__ = [
     "BagShareDisplay",
     "DomainBoundaryDisplay",
+    "LabelFreeAccuracyDisplay",
     "TomographyDisplay",
+    "TransferPathDisplay",
     "plot_accuracies",
     "plot_accuracy_ranges",
     "plot_boundaries",
