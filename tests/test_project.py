@@ -34,7 +34,7 @@ FLOORS = tuple(
         "model_selection",
         "inspection",
         "columns tables features fingerprints _model_files persistence datasets plotting",
-        "scale",
+        "scale report",
         "workflows",
         "experiments",
         "cli",

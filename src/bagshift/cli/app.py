@@ -18,6 +18,7 @@ from bagshift.cli.fit import fit
 from bagshift.cli.league import league
 from bagshift.cli.predict import predict
 from bagshift.cli.privacy import privacy
+from bagshift.cli.report import report
 from bagshift.cli.reproduce import reproduce
 
 app = typer.Typer(
@@ -68,6 +69,13 @@ EXAMPLES = {
                       --shares results.csv --share-column yes_share
     bagshift evaluate model.skops --target people.csv --label voted
     """,
+    report: """For example, with the history that the model was fitted with:
+
+    \b
+    bagshift report model.skops --target people.csv \\
+                    --shares results.csv --share-column yes_share \\
+                    --source history.csv -o report.html
+    """,
     privacy: """For example, two releases about the same persons, and what noise would cost:
 
     \b
@@ -89,5 +97,5 @@ EXAMPLES = {
     bagshift reproduce synthetic --paper-selection source --draws 3
     """,
 }
-for command in (check, fit, predict, evaluate, privacy, demo, league, reproduce):
+for command in (check, fit, predict, evaluate, report, privacy, demo, league, reproduce):
     app.command(epilog=EXAMPLES.get(command))(command)

@@ -100,6 +100,30 @@ class DomainBoundaryDisplay:
         -------
         DomainBoundaryDisplay
         """
+        return cls.located(estimator, X, source=source, random_state=random_state).plot(ax)
+
+    @classmethod
+    def located(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        source: tuple[Any, ...] | None = None,
+        random_state: int = 0,
+    ) -> DomainBoundaryDisplay:
+        """Place the rows as `from_estimator` does, without drawing.
+
+        Parameters
+        ----------
+        estimator : classifier
+        X : array-like of shape (n_rows, n_features)
+        source : tuple (X, y), default=None
+        random_state : int, default=0
+
+        Returns
+        -------
+        DomainBoundaryDisplay
+        """
         generator = np.random.default_rng(random_state)
         names = [str(name) for name in getattr(X, "columns", [])]
         rows, labels = _drawn(X, generator)[0], None
@@ -121,7 +145,7 @@ class DomainBoundaryDisplay:
                 "score of the machine",
                 f"main direction of what the score leaves of {dense[0].shape[1]:,} columns",
             )
-        display = cls(
+        return cls(
             places[0],
             scores[0],
             source=places[1] if source is not None else None,
@@ -129,7 +153,18 @@ class DomainBoundaryDisplay:
             net=net,
             axis_names=axis_names,
         )
-        return display.plot(ax)
+
+    def draw_boundary(self, ax: Axes) -> None:
+        """Draw the boundary alone.
+
+        Parameters
+        ----------
+        ax : Axes
+        """
+        if self.net is None:
+            ax.axvline(0.0, color=INK, linewidth=1.6)
+        elif self.net[2].min() < 0.0 < self.net[2].max():
+            ax.contour(*self.net, [0.0], colors=INK, linewidths=1.6)
 
     def plot(self, ax: Axes | None = None) -> DomainBoundaryDisplay:
         """Draw.
@@ -165,10 +200,7 @@ class DomainBoundaryDisplay:
                 alpha=0.55,
                 linewidth=0,
             )
-        if self.net is None:
-            self.ax_.axvline(0.0, color=INK, linewidth=1.6)
-        elif self.net[2].min() < 0.0 < self.net[2].max():
-            self.ax_.contour(*self.net, [0.0], colors=INK, linewidths=1.6)
+        self.draw_boundary(self.ax_)
         self.ax_.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
         plain_axes(self.ax_)
         self.ax_.legend(
