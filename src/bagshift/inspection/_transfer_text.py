@@ -45,6 +45,7 @@ def transfer_text(report: TransferReport) -> str:
     lines += [
         _line("source alone", report.source_only),
         "",
+        f"{'vote of calibrated machines':34}{report.calibrated_vote.estimate:+6.2f}",
         f"Brackets: {100 * report.level:g} % intervals of the mean vote of a bag, from -1 to 1.",
     ]
     far = report.distance
