@@ -179,6 +179,10 @@ def transfer_report(
 
     "No difference" says that these bags show none; with few bags a large one may be there.
 
+    Measured on 600 draws of two domains of known turn with 12 bags of 8: of 188 histories that
+    helped 67 were said to, and 7 to hurt; of 184 that hurt 83 were said to, and 6 to help; with 3
+    bags nothing is said. ``python benchmarks/transfer_verdicts.py`` measures it again.
+
     Examples
     --------
     >>> import numpy as np
