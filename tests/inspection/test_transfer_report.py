@@ -20,7 +20,9 @@ from bagshift import (
 from bagshift.datasets import turned_directions
 from bagshift.inspection import transfer_report
 from bagshift.inspection._domain_distance import domain_distance
-from bagshift.inspection._transfer_path import vote_of
+from bagshift.inspection._interval import Interval
+from bagshift.inspection._transfer_path import at_best_temperature, vote_of
+from bagshift.inspection.transfer_report import _verdict
 from bagshift.model_selection import BagKFold, path_search
 from bagshift.model_selection._count_engine import CountEngine
 from bagshift.model_selection._path_engine import CoupledEngine
@@ -90,6 +92,15 @@ def test_one_start_is_taken_as_it_is():
     found = path_search(machine, X, bags, source=source, grid=grid, cv=BagKFold(4))
     scores = [point.score for point in report.path]
     assert scores == pytest.approx([row["score"] for row in found.table], abs=1e-6)
+
+
+def test_caution_alone_is_no_help():
+    bold, cautious = np.array([[-4.0], [-1.0]]), np.array([[-2.0], [-1.5]])
+    assert _verdict(Interval(0.5, 0.2, 0.8), Interval(-0.1, -0.4, 0.2)) == "no difference"
+    assert _verdict(Interval(0.5, 0.2, 0.8), Interval(0.1, -0.4, 0.6)) == "helps"
+    assert _verdict(Interval(-0.5, -0.8, -0.2), Interval(-0.1, -0.4, 0.2)) == "hurts"
+    assert at_best_temperature(bold) == pytest.approx([-1.0])
+    assert at_best_temperature(cautious) == pytest.approx([-1.5])
 
 
 def test_votes_are_judged_by_paired_t():

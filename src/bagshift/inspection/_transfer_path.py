@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
 
 from bagshift.estimators._base import log_odds
-from bagshift.estimators._count_units import bag_counts
+from bagshift.estimators._count_units import bag_counts, count_units
 from bagshift.estimators._training import TrainingData
 from bagshift.inspection._interval import Interval
-from bagshift.model_selection._count_engine import CountEngine
+from bagshift.model_selection._count_engine import CountEngine, make_block, solve_fold
 from bagshift.model_selection._folds import BagFold
+from bagshift.model_selection._parallel import seed_of
 from bagshift.model_selection._search_engine import SearchEngine
 from bagshift.model_selection.scorers import bag_errors_of, combine_errors
 from bagshift.solvers.count_likelihood import count_posterior
@@ -27,6 +29,8 @@ from bagshift.solvers.count_likelihood import count_posterior
 __all__ = ["TransferPoint"]
 
 Floats = NDArray[np.float64]
+
+TEMPERATURES = (1.0, 0.8, 0.6, 0.45, 0.35, 0.25, 0.18, 0.12, 0.08, 0.04, 0.0)
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class TransferPoint:
     vote: Interval
 
 
-def bag_scores(
+def held_out_scores(
     engine: SearchEngine,
     machines: list[Any],
     given: TrainingData,
@@ -63,38 +67,82 @@ def bag_scores(
     ----------
     engine : SearchEngine
     machines : list of estimators
-        Unfitted.
+        Unfitted, with one kernel.
     given : TrainingData
     folds : list of BagFold
     n_jobs : int or None
 
     Returns
     -------
-    ndarray of shape (n_machines, n_bags)
-        NaN for bags that no fold holds out.
+    ndarray of shape (n_machines, n_temperatures, n_bags)
+        First with scores as they are; of the count machine also with scores times each of the
+        other `TEMPERATURES`. NaN for bags that no fold holds out.
     """
+    if not isinstance(engine, CountEngine):
+        found = engine.cross_validate(machines, given, folds, n_jobs=n_jobs)
+        assert found.bags is not None
+        return found.bags.values[:, None, :]
     tried = [_starts_of(machine, given) for machine in machines]
-    found = engine.cross_validate(
-        [each for some in tried for each in some], given, folds, n_jobs=n_jobs
-    )
-    assert found.bags is not None
+    values = _tempered([each for some in tried for each in some], given, folds, n_jobs)
     ends = np.cumsum([len(some) for some in tried])
     return np.stack(
         [
-            _chosen_by_others(found.bags.values[end - len(some) : end])
+            _chosen_by_others(values[end - len(some) : end])
             for end, some in zip(ends, tried, strict=True)
         ]
     )
 
 
+def _tempered(
+    machines: list[Any], given: TrainingData, folds: list[BagFold], n_jobs: int | None
+) -> Floats:
+    """Return log-likelihoods of held-out bags; shape (n_machines, n_temperatures, n_bags)."""
+    units = count_units(given, warn=False)
+    block = make_block(machines, given, units, seed_of(machines[0].random_state))
+    total = np.zeros((len(machines), len(TEMPERATURES), given.bags.n_bags))
+    times = np.zeros(given.bags.n_bags)
+    run = Parallel(n_jobs=n_jobs, prefer="threads")
+    for fold, values in zip(folds, run(delayed(_run_fold)(block, f) for f in folds), strict=True):
+        total[:, :, fold.test_bags] += values
+        times[fold.test_bags] += 1
+    return np.asarray(np.where(times > 0, total / np.maximum(times, 1), np.nan))
+
+
+def _run_fold(block: Any, fold: BagFold) -> Floats:
+    tested = np.asarray(fold.test_bags)
+    counts = block.units.counts.take(tested)
+    rows = block.target_features[block.units.counts.rows_of(tested)]
+    values = np.empty((len(block.machines), len(TEMPERATURES), len(tested)))
+    for setting, result in solve_fold(block, fold):
+        machines = result.machines
+        scores = rows @ machines.target_weights + machines.target_intercept
+        for i, temperature in enumerate(TEMPERATURES):
+            values[setting, i] = count_posterior(temperature * scores, counts).log_likelihood
+    return values
+
+
 def _chosen_by_others(values: Floats) -> Floats:
-    """Return for every bag its value under the start that the other bags prefer.
+    """Return for every bag its values under the start that the other bags prefer.
 
     The best start by all bags would flatter machines whose starts end far apart.
     """
-    seen = np.where(np.isfinite(values), values, 0.0)
-    best = np.argmax(seen.sum(axis=1, keepdims=True) - seen, axis=0)
-    return np.asarray(values[best, np.arange(values.shape[1])])
+    plain = np.where(np.isfinite(values[:, 0]), values[:, 0], 0.0)
+    best = np.argmax(plain.sum(axis=1, keepdims=True) - plain, axis=0)
+    return np.asarray(values[best, :, np.arange(values.shape[2])].T)
+
+
+def at_best_temperature(values: Floats) -> Floats:
+    """Return the criterion at the temperature that all bags together prefer.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_temperatures, n_bags)
+
+    Returns
+    -------
+    ndarray of shape (n_bags,)
+    """
+    return np.asarray(values[int(np.argmax(np.nansum(values, axis=1)))])
 
 
 def _starts_of(machine: Any, given: TrainingData) -> list[Any]:
@@ -116,7 +164,7 @@ def fit_source(machine: Any, given: TrainingData) -> Any:
     return alone.fit(given.X_source, labels, sample_weight=given.source_weight)
 
 
-def bag_scores_of_fitted(engine: SearchEngine, model: Any, given: TrainingData) -> Floats:
+def scores_of_fitted(engine: SearchEngine, model: Any, given: TrainingData) -> Floats:
     """Return the criterion of a machine that has seen no bag, on every bag.
 
     Parameters

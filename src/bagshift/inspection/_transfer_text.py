@@ -47,6 +47,8 @@ def transfer_text(report: TransferReport) -> str:
         "",
         f"Brackets: {100 * report.level:g} % intervals of the mean vote of a bag, from -1 to 1.",
     ]
+    if report.calibrated_vote != report.vote:
+        lines.append(f"{'vote of calibrated machines':34}{report.calibrated_vote.estimate:+6.2f}")
     far = report.distance
     lines += [
         f"{'proxy A-distance':34}{far.proxy_a_distance:6.2f}   0: domains alike, 2: far apart",

@@ -158,7 +158,7 @@ class CountEngine:
                 # Made in the call, so that the features of one kernel are gone before the next.
                 block = Common(
                     partial(
-                        _make_block, of_kernel, given, units, seed_of(of_kernel[0].random_state)
+                        make_block, of_kernel, given, units, seed_of(of_kernel[0].random_state)
                     ),
                     given.X_source,
                     given.X_target,
@@ -228,9 +228,10 @@ class _Scores:
         return np.array([self.weights[bags].mean() for bags in self.test_bags])
 
 
-def _make_block(
+def make_block(
     machines: list[CountLikelihoodClassifier], given: TrainingData, units: CountUnits, seed: int
 ) -> _Block:
+    """Return settings of one kernel with the features of all rows."""
     machine = machines[0]
     _require_memory(machine, given, 1)
     data = standardize(given, machine._column_scale(given))
@@ -255,7 +256,7 @@ def _run_fold(block: _Block, fold: BagFold, task: Task) -> _FoldResult:
     share_error = np.empty(n_settings)
     converged = np.empty(n_settings, dtype=bool)
     sizes = counts.sizes
-    for setting, result in _solve_fold(block, fold):
+    for setting, result in solve_fold(block, fold):
         task.check()
         machines = result.machines
         scores = rest @ machines.target_weights + machines.target_intercept
@@ -268,7 +269,7 @@ def _run_fold(block: _Block, fold: BagFold, task: Task) -> _FoldResult:
     return _FoldResult(tested, log_likelihood, share_error, converged)
 
 
-def _solve_fold(block: _Block, fold: BagFold) -> Iterator[tuple[int, CoupledLogisticResult]]:
+def solve_fold(block: _Block, fold: BagFold) -> Iterator[tuple[int, CoupledLogisticResult]]:
     """Yield the solution of every setting on the training bags of a fold."""
     bags = np.asarray(fold.train_bags)
     units = block.units.take(bags)
