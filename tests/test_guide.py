@@ -10,7 +10,9 @@ import pytest
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
-@pytest.mark.parametrize(("name", "at_least"), [("count_likelihood.md", 31), ("choosing.md", 3)])
+@pytest.mark.parametrize(
+    ("name", "at_least"), [("count_likelihood.md", 31), ("choosing.md", 3), ("trust.md", 14)]
+)
 def test_examples_of_the_guide(name: str, at_least: int) -> None:
     page = DOCS / name
     text = page.read_text(encoding="utf-8")
