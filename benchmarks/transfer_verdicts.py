@@ -150,12 +150,12 @@ def append(cells: Sequence[Cell], path: Path | None) -> None:
         writer.writerows(astuple(cell) for cell in cells)
 
 
-def run(n_draws: int, n_jobs: int, path: Path | None) -> list[Cell]:
+def run(draws: range, angles: Sequence[int], n_jobs: int, path: Path | None) -> list[Cell]:
     """Return all cells, computing those that the file lacks, draw by draw."""
-    cells = [cell for cell in read(path) if cell.draw < n_draws]
+    cells = [cell for cell in read(path) if cell.draw in draws]
     known = {cell.key for cell in cells}
-    for draw in range(n_draws):
-        missing = [key for key in product(FEATURES, ANGLES, BAG_SIZES, [draw]) if key not in known]
+    for draw in draws:
+        missing = [key for key in product(FEATURES, angles, BAG_SIZES, [draw]) if key not in known]
         if not missing:
             continue
         found = Parallel(n_jobs=n_jobs)(delayed(compute)(*key) for key in missing)
@@ -228,7 +228,11 @@ def _print_bar(cells: list[Cell]) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--draws", type=int, default=50, help="seeds 0, 1, ... (default 50)")
+    parser.add_argument("--draws", type=int, default=50, help="how many seeds (default 50)")
+    parser.add_argument("--first", type=int, default=0, help="first seed (default 0)")
+    parser.add_argument(
+        "--angles", type=int, nargs="+", default=ANGLES, choices=ANGLES, help="default: all"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="cells run at a time, by processes")
     parser.add_argument(
         "--output", type=Path, help="CSV file of all cells; those it holds are not run again"
@@ -240,7 +244,8 @@ def main() -> int:
     if arguments.report:
         cells = read(arguments.output)
     else:
-        cells = run(arguments.draws, arguments.jobs, arguments.output)
+        draws = range(arguments.first, arguments.first + arguments.draws)
+        cells = run(draws, arguments.angles, arguments.jobs, arguments.output)
     return 0 if print_table(cells) else 1
 
 

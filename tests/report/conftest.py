@@ -31,4 +31,4 @@ def page(case):
     model, X, bags, source = case
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return make_report(model, X, bags, source=source, title=f"Report {SCRIPT}")
+        return make_report(model, X, bags, source=source, title=f"Report {SCRIPT}", n_replicates=4)

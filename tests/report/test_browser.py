@@ -94,7 +94,7 @@ def test_downloads_hold_the_numbers(browser, address):
     with tab.expect_download() as started:
         tab.locator("a[download='shares.csv']").click()
     text = Path(started.value.path()).read_text(encoding="utf-8")
-    assert text.startswith("bag,rows,given share,predicted share,error\n")
+    assert text.startswith("bag,rows,given share,predicted share,error,from,to\n")
     tab.close()
 
 

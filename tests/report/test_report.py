@@ -83,6 +83,17 @@ def test_numbers_are_those_of_the_reports(case, page):
     assert shares["error"].abs().is_sorted(descending=True)
 
 
+def test_shares_have_intervals_where_they_do_not_take_long(case, page):
+    model, X, bags, _ = case
+    chart = next(section for section in page.sections if section.name == "shares").charts[0]
+    assert "95 % intervals by the bootstrap" in chart.caption
+    assert (chart.data["from"] <= chart.data["to"]).all()
+    found = make_report(model, X, bags, n_replicates=0)
+    shares = next(section for section in found.sections if section.name == "shares")
+    assert "from" not in shares.charts[0].data.columns
+    assert "intervals" not in shares.charts[0].caption
+
+
 def test_page_needs_nothing_else(page):
     found = Elements(page.html)
     for _, attributes in found.found:
@@ -130,14 +141,14 @@ def test_no_single_row_is_in_the_page(case, page):
 def test_rows_are_there_when_they_are_asked_for(case):
     model, X, bags, _ = case
     rows = Table("Predictions", pl.DataFrame({"row": [1, 2], "label": ["a", "b"]}), "rows")
-    found = make_report(model, X, bags, rows=rows)
+    found = make_report(model, X, bags, rows=rows, n_replicates=0)
     assert found.sections[-2].name == "rows"
     assert "holds data of single rows" in found.html
 
 
 def test_same_seed_same_page(case, page):
     model, X, bags, source = case
-    again = make_report(model, X, bags, source=source, title=f"Report {SCRIPT}")
+    again = make_report(model, X, bags, source=source, title=f"Report {SCRIPT}", n_replicates=4)
     assert again.html == page.html
 
 
@@ -161,7 +172,7 @@ def test_other_machines(case, machine):
     _, X, bags, source = case
     coupled = isinstance(machine, TGPLM)
     given = {"source": source} if coupled else {}
-    found = make_report(machine.fit(X, bags, **given), X, bags, **given)
+    found = make_report(machine.fit(X, bags, **given), X, bags, n_replicates=0, **given)
     names = [section.name for section in found.sections]
     assert ("history" in names) == coupled
     assert "accuracy" in names
@@ -172,7 +183,7 @@ def test_many_bags_are_judged_on_a_part_of_them(monkeypatch, case):
 
     model, X, bags, _ = case
     monkeypatch.setattr(report, "MOST_ROWS_REFITTED", 60)
-    found = make_report(model, X, bags)
+    found = make_report(model, X, bags, n_replicates=0)
     accuracy = next(section for section in found.sections if section.name == "accuracy")
     assert "fitted again on parts of 7 bags, drawn from the 14" in text_of(accuracy)
 

@@ -18,6 +18,7 @@ from bagshift.exceptions import plural
 from bagshift.inspection import (
     AccuracyEstimate,
     BagReport,
+    Intervals,
     PrivacyReport,
     TransferReport,
 )
@@ -80,7 +81,7 @@ def _range(sizes: NDArray[np.int64]) -> str:
     return f"{sizes.min():,} to {sizes.max():,} rows"
 
 
-def shares_section(model: Any, X: Any, bags: Bags) -> Section:
+def shares_section(model: Any, X: Any, bags: Bags, intervals: Intervals | None = None) -> Section:
     """Compare given with predicted shares."""
     column = int(bags.positive is None or model.classes_[1] == bags.positive)
     if hasattr(model, "predict_proba"):
@@ -88,7 +89,9 @@ def shares_section(model: Any, X: Any, bags: Bags) -> Section:
     else:
         predictions = (model.predict(X) == model.classes_[column]).astype(float)
     shares = bags.bag_means(predictions)
-    display = BagShareDisplay(bags.clipped_shares, shares, sizes=bags.rows_per_bag)
+    display = BagShareDisplay(
+        bags.clipped_shares, shares, sizes=bags.rows_per_bag, intervals=intervals
+    )
     by_bag = pl.DataFrame(
         {
             "bag": [str(name) for name in bags.ids],
@@ -98,6 +101,10 @@ def shares_section(model: Any, X: Any, bags: Bags) -> Section:
             "error": shares - bags.positive_shares,
         }
     )
+    if intervals is not None:
+        by_bag = by_bag.with_columns(
+            pl.Series("from", intervals.low), pl.Series("to", intervals.high)
+        )
     worst_first = by_bag.sort(pl.col("error").abs(), descending=True)
     constant = constant_share_error(bags)
     words = (
@@ -105,7 +112,12 @@ def shares_section(model: Any, X: Any, bags: Bags) -> Section:
         f"share alone, given to every bag, would be {constant:.3f} off."
     )
     chart = Chart(
-        caption="Given and predicted shares of the bags; on the line they agree.",
+        caption="Given and predicted shares of the bags; on the line they agree."
+        + (
+            f" Lines are {100 * intervals.level:g} % intervals by the bootstrap over bags."
+            if intervals is not None
+            else ""
+        ),
         alternative=f"Predicted against given shares of {bags.n_bags:,} bags. {words}",
         svg=draw(_shares_plot(display), (4.6, 4.4)),
         data=worst_first.head(MOST_BAGS),

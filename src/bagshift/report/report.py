@@ -20,7 +20,9 @@ from bagshift.estimators import TGPLM, CountLikelihoodClassifier
 from bagshift.exceptions import BagError, plural
 from bagshift.inspection import (
     AccuracyEstimate,
+    Intervals,
     TransferReport,
+    bag_bootstrap,
     bag_report,
     estimate_accuracy,
     privacy_report,
@@ -34,6 +36,8 @@ __all__ = ["Report", "make_report"]
 
 # Of more rows in bags, whole bags are drawn for what has to fit machines again.
 MOST_ROWS_REFITTED = 10_000
+# Up to so many rows machines are fitted again to bags drawn from all of them.
+MOST_ROWS_RESAMPLED = 1_000
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,7 @@ def make_report(
     settings: Facts = (),
     warnings: Sequence[str] = (),
     rows: Table | None = None,
+    n_replicates: int = 50,
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -109,6 +114,9 @@ def make_report(
         More to know before it is used.
     rows : Table or None, default=None
         Predictions of rows, to stand in the page.
+    n_replicates : int, default=50
+        Of the bootstrap over bags, which gives predicted shares their intervals; it is left out
+        beyond 1,000 rows, and when this is 0.
     random_state : int, default=0
         The page is the same for the same one.
     n_jobs : int or None, default=None
@@ -144,7 +152,8 @@ def make_report(
     bags_found = bag_report(bags)
     disclosed = privacy_report(bags)
     tell(1, steps)
-    shares = content.shares_section(model, X, bags)
+    intervals = _intervals(model, X, bags, source, n_replicates, random_state, n_jobs)
+    shares = content.shares_section(model, X, bags, intervals)
     tell(2, steps)
     part, part_bags, note = _part_of(X, bags, random_state)
     with catch_warnings():
@@ -188,6 +197,35 @@ def make_report(
     page = render(title, subtitle, distinct, sections)
     tell(steps, steps)
     return Report(title, distinct, tuple(sections), page)
+
+
+def _intervals(
+    model: Any,
+    X: Any,
+    bags: Bags,
+    source: tuple[Any, ...] | None,
+    n_replicates: int,
+    random_state: int,
+    n_jobs: int | None,
+) -> Intervals | None:
+    """Return intervals of predicted shares, where they do not take long."""
+    if n_replicates < 2 or bags.n_bags < 2 or len(bags) > MOST_ROWS_RESAMPLED:
+        return None
+    try:
+        with catch_warnings():
+            simplefilter("ignore")
+            found = bag_bootstrap(
+                model,
+                X,
+                bags,
+                source=source,
+                n_replicates=n_replicates,
+                random_state=random_state,
+                n_jobs=n_jobs,
+            )
+    except ValueError:
+        return None
+    return found.shares
 
 
 def _as_sentence(words: str) -> str:
