@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Displays show the numbers they are made from, in axes that are given or in new ones."""
 
+import io
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from bagshift import BagError, Bags, CountLikelihoodClassifier, ProportionSVM
@@ -15,6 +19,7 @@ from bagshift.plotting import (
     TomographyDisplay,
     TransferPathDisplay,
 )
+from bagshift.plotting._axes import round_range
 
 
 @pytest.fixture
@@ -161,6 +166,46 @@ def test_names_of_columns(data, ax):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("age", "income")
 
 
+def test_names_are_no_formulas(data, ax):
+    X, _, bags = data
+    frame = pd.DataFrame(X, columns=["$_$ paid", "$x^2$"])
+    model = CountLikelihoodClassifier(kernel="linear").fit(frame, bags)
+    DomainBoundaryDisplay.from_estimator(model, frame, ax=ax)
+    ax.figure.canvas.draw()
+    drawn = io.StringIO()
+    with rc_context({"svg.fonttype": "none"}):
+        ax.figure.savefig(drawn, format="svg")
+    assert "$_$ paid" in drawn.getvalue()
+    assert "$x^2$" in drawn.getvalue()
+    display = TomographyDisplay([0.5], [0.5], group="those with $_$").plot(ax)
+    display.figure_.canvas.draw()
+
+
+def test_one_column_leaves_nothing_beside_the_score(data, ax):
+    X, _, bags = data
+    model = CountLikelihoodClassifier(kernel="linear").fit(X[:, :1], bags)
+    display = DomainBoundaryDisplay.from_estimator(model, X[:, :1], ax=ax)
+    np.testing.assert_array_equal(display.target[:, 1], 0.0)
+    assert ax.get_ylabel().endswith("of 1 column")
+    ax.figure.canvas.draw()
+
+
+@pytest.mark.parametrize(
+    ("values", "ends"),
+    [
+        ([-6.3, 7.9], (-8.0, 8.0)),
+        ([0.0, 1.0], (0.0, 1.0)),
+        ([3.0, 3.0], (0.0, 6.0)),
+        ([0.0], (-1.0, 1.0)),
+    ],
+)
+def test_round_ranges_hold_all_values(values, ends):
+    low, high = round_range(np.array(values))
+    assert low <= min(values)
+    assert max(values) <= high
+    np.testing.assert_allclose([low, high], ends)
+
+
 @pytest.mark.parametrize("n_columns", [1, 3, 9])
 def test_scores_are_an_axis_of_more_columns(data, n_columns, ax):
     X, labels, bags = data
@@ -199,10 +244,37 @@ def test_transfer_path(data, ax):
     assert report.verdict in ax.get_title()
     shown = [label.get_text() for label in ax.get_xticklabels()]
     assert [text.split("\n")[0] for text in shown] == ["target", "0", "1", "∞", "source"]
-    assert f"\n{report.path[1].score:.3g}" in shown[2]
+    assert shown[2].endswith(f"\n{report.path[1].score:.2f}")
     (line,) = (line for line in ax.lines if len(line.get_xdata()) == 3)
     np.testing.assert_allclose(line.get_ydata(), [point.vote.estimate for point in report.path])
     ax.figure.canvas.draw()
+
+
+def test_a_source_far_off_hides_nothing(data):
+    X, labels, bags = data
+    machine = CountLikelihoodClassifier(kernel="linear", coupling=0.1)
+    source = (X[:100], 1 - labels[:100].astype(int))
+    found = [0.0, 0.1, 1.0]
+    ax = Figure(figsize=(5.2, 3.8), layout="constrained").subplots()
+    display = TransferPathDisplay.from_estimator(
+        machine, X, bags, source=source, couplings=found, ax=ax
+    )
+    report = display.report
+    low, high = ax.get_ylim()
+    assert low > report.source_only.vote.estimate
+    assert all(low < point.vote.low and point.vote.high < high for point in report.path)
+    assert [text.get_text() for text in ax.texts] == [f"{report.source_only.vote.estimate:.2f}"]
+
+
+def test_couplings_do_not_run_into_each_other(data):
+    X, labels, bags = data
+    machine = CountLikelihoodClassifier(kernel="linear", coupling=1.0)
+    source = (X[:40] + 0.1, labels[:40].astype(int))
+    ax = Figure(figsize=(5.2, 3.8), layout="constrained").subplots()
+    TransferPathDisplay.from_estimator(machine, X, bags, source=source, ax=ax)
+    ax.figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
 
 
 def test_accuracy_without_labels(data, model, ax):

@@ -17,7 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from bagshift.plotting._axes import axes_and_figure
+from bagshift.exceptions import plural
+from bagshift.plotting._axes import axes_and_figure, name_axes, round_range
 from bagshift.plotting._style import BLUE, GREY, INK, ORANGE, plain_axes
 
 Floats = NDArray[np.float64]
@@ -141,9 +142,10 @@ class DomainBoundaryDisplay:
             axis_names = (names[0], names[1]) if names else ("first column", "second column")
         else:
             places = _beside_scores(dense, scores)
+            columns = plural(dense[0].shape[1], "column")
             axis_names = (
                 "score of the machine",
-                f"main direction of what the score leaves of {dense[0].shape[1]:,} columns",
+                f"main direction of what the score leaves of {columns}",
             )
         return cls(
             places[0],
@@ -201,7 +203,7 @@ class DomainBoundaryDisplay:
                 linewidth=0,
             )
         self.draw_boundary(self.ax_)
-        self.ax_.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
+        name_axes(self.ax_, *self.axis_names)
         plain_axes(self.ax_)
         self.ax_.legend(
             handles=self._handles(),
@@ -247,11 +249,7 @@ def _dense(X: Any) -> Floats:
 
 
 def _net(estimator: Any, points: Floats, names: list[str]) -> tuple[Floats, Floats, Floats]:
-    low, high = points.min(axis=0), points.max(axis=0)
-    margin = 0.05 * (high - low)
-    across, along = (
-        np.linspace(a, b, _STEPS) for a, b in zip(low - margin, high + margin, strict=True)
-    )
+    across, along = (np.linspace(*round_range(column, 0.05), _STEPS) for column in points.T)
     horizontal, vertical = np.meshgrid(across, along)
     places: Any = np.column_stack([horizontal.ravel(), vertical.ravel()])
     if names:
@@ -269,6 +267,8 @@ def _beside_scores(parts: list[Floats], scores: list[Floats]) -> list[Floats]:
     rows = (rows - rows.mean(axis=0)) / np.where(scale > 0.0, scale, 1.0)
     centred = score - score.mean()
     rest = rows - np.outer(centred, centred @ rows / max(float(centred @ centred), 1e-300))
+    # A linear machine on one column leaves nothing of it but rounding.
+    rest[np.abs(rest) < 1e-9] = 0.0
     _, _, directions = np.linalg.svd(rest, full_matrices=False)
     places = np.column_stack([score, rest @ directions[0]])
     return np.split(places, np.cumsum([len(part) for part in parts])[:-1])

@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from bagshift.bags import Bags
-from bagshift.plotting._axes import axes_and_figure
+from bagshift.plotting._axes import axes_and_figure, name_axes
 from bagshift.plotting._style import BLUE, INK, ORANGE, plain_axes
 
 Floats = NDArray[np.float64]
@@ -200,8 +200,8 @@ class TomographyDisplay:
                 self.rates[:, 0], self.rates[:, 1], s=14, color=ORANGE, zorder=3, linewidth=0
             )
         self.ax_.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-        self.ax_.set(
-            xlabel=f"rate of positives in {self.group}", ylabel="rate of positives outside of it"
+        name_axes(
+            self.ax_, f"rate of positives in {self.group}", "rate of positives outside of it"
         )
         what = "lines: what margins allow" + ("" if self.rates is None else "; dots: predicted")
         self.ax_.set_title(what, color=INK, fontsize="medium")

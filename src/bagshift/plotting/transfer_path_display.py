@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from bagshift.bags import Bags
 from bagshift.inspection.transfer_report import TransferReport, transfer_report
 from bagshift.plotting._axes import axes_and_figure
 from bagshift.plotting._style import BLUE, GREY, INK, LIGHT, ORANGE, plain_axes
+
+Floats = NDArray[np.float64]
 
 __all__ = ["TransferPathDisplay"]
 
@@ -21,7 +24,8 @@ class TransferPathDisplay:
     """The mean vote of held-out bags for every coupling, against no transfer.
 
     A point above zero speaks for the history, one below against it. The criterion itself stands
-    above the axis of the couplings.
+    below the couplings. The machine of the history alone is often far off; it is then a mark on
+    the edge with its number, so that the others can be told apart.
 
     Parameters
     ----------
@@ -95,17 +99,26 @@ class TransferPathDisplay:
         places = np.arange(len(points))
         inner = slice(1, len(points) - 1)
         self.ax_.axhline(0.0, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
-        self.ax_.vlines(places, votes[:, 0], votes[:, 2], color=LIGHT, linewidth=5, zorder=1)
+        self.ax_.vlines(
+            places[:-1], votes[:-1, 0], votes[:-1, 2], color=LIGHT, linewidth=5, zorder=1
+        )
         self.ax_.plot(places[inner], votes[inner, 1], color=BLUE, marker="o", zorder=2)
-        self.ax_.scatter(places[[0, -1]], votes[[0, -1], 1], color=INK, marker="D", zorder=3)
+        self.ax_.scatter(places[0], votes[0, 1], color=INK, marker="D", zorder=3)
+        self._draw_source_only(votes)
         judged = [i for i, point in enumerate(report.path, 1) if point.coupling == report.coupling]
         self.ax_.scatter(places[judged], votes[judged, 1], color=ORANGE, s=70, zorder=4)
-        names = [f"{_name(point.coupling)}\n{point.score:.3g}" for point in report.path]
-        ends = [
-            f"target\nonly\n{report.target_only.score:.3g}",
-            f"source\nonly\n{report.source_only.score:.3g}",
+        # All names have two lines, and numbers a line of their own, so that none lie side by side.
+        names = [
+            "target\nonly",
+            *(f"{_name(point.coupling)}\n" for point in report.path),
+            "source\nonly",
         ]
-        self.ax_.set_xticks(places, [ends[0], *names, ends[1]])
+        scores = [f"{point.score:.2f}" for point in points]
+        self.ax_.set_xticks(
+            places,
+            [f"{name}\n{score}" for name, score in zip(names, scores, strict=True)],
+            fontsize="small",
+        )
         self.ax_.set(
             xlabel=f"coupling, and mean {report.criterion} of held-out bags",
             ylabel="mean vote for it against none",
@@ -114,6 +127,31 @@ class TransferPathDisplay:
         self.ax_.set_title(title, color=INK, fontsize="medium")
         plain_axes(self.ax_)
         return self
+
+    def _draw_source_only(self, votes: Floats) -> None:
+        """Draw the last point; one far from the others as a mark on the edge with its number."""
+        place, vote = len(votes) - 1, float(votes[-1, 1])
+        low, high = float(votes[:-1, 0].min()), float(votes[:-1, 2].max())
+        height = high - low
+        if not height or low - height <= vote <= high + height:
+            self.ax_.vlines(place, votes[-1, 0], votes[-1, 2], color=LIGHT, linewidth=5, zorder=1)
+            self.ax_.scatter(place, vote, color=INK, marker="D", zorder=3)
+            return
+        is_below = vote < low
+        self.ax_.set_ylim(low - 0.25 * height, high + 0.25 * height)
+        edge = self.ax_.get_ylim()[0 if is_below else 1]
+        marker = "v" if is_below else "^"
+        self.ax_.scatter(place, edge, color=INK, marker=marker, zorder=3, clip_on=False)
+        self.ax_.annotate(
+            f"{vote:.2f}",
+            (place, edge),
+            (0, 8 if is_below else -8),
+            textcoords="offset points",
+            ha="center",
+            va="bottom" if is_below else "top",
+            color=INK,
+            fontsize="small",
+        )
 
 
 def _name(coupling: float) -> str:
