@@ -78,7 +78,29 @@ def test_from_files_to_a_page(files, tmp_path):
 def test_without_history(files, tmp_path):
     told = run_command(*order(files, tmp_path / "report.html", source=None))
     assert told.code == 0
-    assert 'id="history"' not in (tmp_path / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert 'id="history"' not in page
+    assert "fitted with labelled history, which was not given here" in page
+    assert "which was not given here" in " ".join(told.words.split())
+
+
+def test_history_of_a_model_that_had_none(files, tmp_path):
+    done = run_command(
+        *("fit", "--target", files / "people.csv", "--bag", "precinct", "--id", "person"),
+        *("--shares", files / "results.csv", "--share-column", "yes", "--positive", "yes"),
+        *("--search", "none", "-o", tmp_path / "alone.skops"),
+    )
+    assert done.code == 0, done.words
+    asked = list(order(files, tmp_path / "report.html"))
+    asked[1] = tmp_path / "alone.skops"
+    told = run_command(*asked)
+    assert told.code == 1
+    assert "fitted without labelled history" in told.words
+    assert not (tmp_path / "report.html").exists()
+    told = run_command(*asked[: asked.index("--source")], "-o", tmp_path / "report.html")
+    assert told.code == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "labelled history, which" not in page
 
 
 def test_rows_only_when_asked_for(files, tmp_path):

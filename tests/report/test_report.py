@@ -6,6 +6,7 @@ import re
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from markupsafe import escape
@@ -136,6 +137,51 @@ def test_no_single_row_is_in_the_page(case, page):
     assert not [score for score in scores if f"{score:.5f}" in held]
     rows = next(section for section in page.sections if section.name == "domains").charts[0].data
     assert rows["rows"].min() >= 3
+
+
+def test_bags_of_one_row_are_single_rows(case):
+    model, X, bags, _ = case
+    first = np.arange(len(bags)) < 2
+    names = np.where(first, [f"alone {row}" for row in range(len(bags))], "")
+    names[~first] = [f"bag {place // 10}" for place in range((~first).sum())]
+    shares = {name: 1.0 if name == "alone 0" else 0.0 for name in names[first]}
+    shares |= dict.fromkeys(set(names[~first]), 0.5)
+    mixed = Bags.from_arrays(names, shares)
+    found = make_report(model, X, mixed, n_replicates=4)
+    section = next(section for section in found.sections if section.name == "shares")
+    assert "2 bags of one row" in text_of(section)
+    assert section.charts[0].data.height == len(shares) - 2
+    assert not any("alone" in text for text in downloads(found).values())
+    assert "alone" not in "".join(section.tables[0].frame["bag"])
+
+
+def test_nothing_but_single_rows_is_not_drawn(case):
+    model, X, _, _ = case
+    labels = model.predict(X)
+    alone = Bags.from_arrays(np.arange(len(X)), dict(enumerate(labels.astype(float))))
+    found = make_report(model, X, alone, n_replicates=0)
+    section = next(section for section in found.sections if section.name == "shares")
+    assert not section.charts
+    assert not section.tables
+    assert "112 bags of one row" in text_of(section)
+    assert "shares.csv" not in downloads(found)
+
+
+def test_cells_do_not_begin_at_the_outermost_rows(case, page):
+    model, X, _, _ = case
+    data = next(section for section in page.sections if section.name == "domains").charts[0].data
+    target = data.filter(pl.col("domain") == "target")
+    scores = model.decision_function(X)
+    assert not np.isclose(target["horizontal"].to_numpy()[:, None], scores).any()
+
+
+def test_columns_are_named_as_they_are(case):
+    _, X, bags, _ = case
+    frame = pd.DataFrame(X[:, 20:22], columns=["$_$ <b>", "$x^2$"])
+    model = CountLikelihoodClassifier(kernel="linear").fit(frame, bags)
+    found = make_report(model, frame, bags, n_replicates=0)
+    assert "$_$ &lt;b&gt;" in found.html
+    assert "$x^2$" in found.html
 
 
 def test_rows_are_there_when_they_are_asked_for(case):

@@ -31,12 +31,14 @@ from bagshift.plotting import (
     LabelFreeAccuracyDisplay,
     TransferPathDisplay,
 )
+from bagshift.plotting._axes import name_axes, round_range
 from bagshift.plotting._style import BLUE, GREY, plain_axes
 from bagshift.report._charts import draw
 from bagshift.report.sections import Chart, Facts, Section, Table
 
 Floats = NDArray[np.float64]
 
+_SHARES_TITLE = "Shares of the bags"
 ACCURACY_TITLE = "How good single predictions are"
 # Of more bags the table of all of them holds those with the largest errors.
 MOST_BAGS = 20_000
@@ -89,16 +91,35 @@ def shares_section(model: Any, X: Any, bags: Bags, intervals: Intervals | None =
     else:
         predictions = (model.predict(X) == model.classes_[column]).astype(float)
     shares = bags.bag_means(predictions)
-    display = BagShareDisplay(
-        bags.clipped_shares, shares, sizes=bags.rows_per_bag, intervals=intervals
+    error = float(np.average(np.abs(shares - bags.clipped_shares), weights=bags.rows_per_bag))
+    constant = constant_share_error(bags)
+    words = (
+        f"On average a predicted share is {error:.3f} from the given one; the overall share "
+        f"alone, given to every bag, would be {constant:.3f} off. These bags were "
+        "fitted on, unless other rows were read here than at the fit. A good fit to shares is no "
+        "proof of good predictions for single rows: two rows of a bag that change places change "
+        "no share."
     )
+    # What is predicted of a bag of one row is a prediction of that row.
+    shown: NDArray[np.int64] = np.flatnonzero(bags.rows_per_bag > 1)
+    paragraphs = [words]
+    if n_hidden := bags.n_bags - len(shown):
+        alone = plural(n_hidden, "bag")
+        paragraphs.append(f"Left out here, since shares would be single rows: {alone} of one row.")
+    if not len(shown):
+        return Section("shares", _SHARES_TITLE, paragraphs)
+    if intervals is not None:
+        low, high = intervals.low[shown], intervals.high[shown]
+        intervals = Intervals(intervals.estimate[shown], low, high, intervals.level)
+    given, shares, sizes = bags.positive_shares[shown], shares[shown], bags.rows_per_bag[shown]
+    display = BagShareDisplay(bags.clipped_shares[shown], shares, sizes=sizes, intervals=intervals)
     by_bag = pl.DataFrame(
         {
-            "bag": [str(name) for name in bags.ids],
-            "rows": bags.rows_per_bag,
-            "given share": bags.positive_shares,
+            "bag": [str(bags.ids[place]) for place in shown],
+            "rows": sizes,
+            "given share": given,
             "predicted share": shares,
-            "error": shares - bags.positive_shares,
+            "error": shares - given,
         }
     )
     if intervals is not None:
@@ -106,11 +127,6 @@ def shares_section(model: Any, X: Any, bags: Bags, intervals: Intervals | None =
             pl.Series("from", intervals.low), pl.Series("to", intervals.high)
         )
     worst_first = by_bag.sort(pl.col("error").abs(), descending=True)
-    constant = constant_share_error(bags)
-    words = (
-        f"On average a predicted share is {display.error:.3f} from the given one; the overall "
-        f"share alone, given to every bag, would be {constant:.3f} off."
-    )
     chart = Chart(
         caption="Given and predicted shares of the bags; on the line they agree."
         + (
@@ -118,22 +134,19 @@ def shares_section(model: Any, X: Any, bags: Bags, intervals: Intervals | None =
             if intervals is not None
             else ""
         ),
-        alternative=f"Predicted against given shares of {bags.n_bags:,} bags. {words}",
+        alternative=f"Predicted against given shares of {plural(len(shown), 'bag')}; they are "
+        f"{display.error:.3f} apart on average.",
         svg=draw(_shares_plot(display), (4.6, 4.4)),
         data=worst_first.head(MOST_BAGS),
         file_name="shares",
     )
     title = "Bags with the largest errors"
-    if bags.n_bags <= _WORST:
+    if len(shown) <= _WORST:
         title = "Bags, largest error first"
     return Section(
         "shares",
-        "Shares of the bags",
-        [
-            f"{words} These bags were fitted on, unless other rows were read here than at the "
-            "fit. A good fit to shares is no proof of good predictions for single rows: two rows "
-            "of a bag that change places change no share."
-        ],
+        _SHARES_TITLE,
+        paragraphs,
         charts=[chart],
         tables=[Table(title, worst_first.head(_WORST), "worst-bags", worst_first.head(MOST_BAGS))],
     )
@@ -176,7 +189,7 @@ def domains_section(model: Any, X: Any, source: tuple[Any, ...] | None) -> Secti
             found = _cells(ax, places, colour, least=3)
             cells.append(found.with_columns(pl.lit(name).alias("domain")))
         display.draw_boundary(ax)
-        ax.set(xlabel=display.axis_names[0], ylabel=display.axis_names[1])
+        name_axes(ax, *display.axis_names)
         plain_axes(ax)
 
     svg = draw(plot, (5.2, 4.2))
@@ -202,7 +215,11 @@ def domains_section(model: Any, X: Any, source: tuple[Any, ...] | None) -> Secti
 def _cells(ax: Axes, places: Floats, colour: str, *, least: int = 1) -> pl.DataFrame:
     """Draw how many points lie in each cell, the fuller the darker; return the numbers."""
     size = int(np.clip(np.sqrt(len(places) / 4.0), 6, 36))
-    drawn = ax.hexbin(places[:, 0], places[:, 1], gridsize=size, mincnt=least, linewidths=0)
+    # Cells that began at the outermost rows would tell where these lie.
+    extent = (*round_range(places[:, 0]), *round_range(places[:, 1]))
+    drawn = ax.hexbin(
+        places[:, 0], places[:, 1], gridsize=size, extent=extent, mincnt=least, linewidths=0
+    )
     counts = np.asarray(drawn.get_array(), dtype=float)
     drawn.set_array(None)
     drawn.set_facecolor(colour)

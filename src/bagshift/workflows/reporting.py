@@ -74,6 +74,7 @@ def report_on(
     bags = make_bags(sheet, negative, manifest.positive)
     encode, machine = saved.model[:-1], saved.model[-1]
     history = None
+    notes = [*rows.notes, *(finding.text for finding in findings if finding.level != "note")]
     read = [("target file", request.target.name)]
     if request.shares is not None:
         read.append(("shares file", request.shares.name))
@@ -81,6 +82,11 @@ def report_on(
         history = _read_history(saved, source, label)
         history = (encode.transform(history[0]), history[1])
         read.append(("history file", source.name))
+    elif manifest.label_column is not None:
+        notes.append(
+            "This model was fitted with labelled history, which was not given here (--source): "
+            "what follows of single predictions is of machines fitted without it."
+        )
     columns = list(manifest.columns)
     read.append(("columns", f"{len(columns):,}: {name_some(columns, 8)}"))
     table = None
@@ -99,7 +105,7 @@ def report_on(
         title=f"Report on {request.target.name}",
         read=read,
         settings=_settings(manifest.fit),
-        warnings=[*rows.notes, *(finding.text for finding in findings if finding.level != "note")],
+        warnings=notes,
         rows=table,
         random_state=seed,
         progress=progress,
@@ -113,9 +119,12 @@ def _settings(fit: dict[str, Any]) -> list[tuple[str, str]]:
 def _read_history(saved: SavedModel, path: Path, label: str | None) -> tuple[Any, Any]:
     """Read labelled rows in the columns of a model, and their labels."""
     manifest = saved.manifest
+    if manifest.label_column is None:
+        raise TableError(
+            f"This model was fitted without labelled history, so {path.name} says nothing of it; "
+            "leave out --source."
+        )
     column = label or manifest.label_column
-    if column is None:
-        raise TableError(f"The labels of {path.name} are not known; name their column, --label.")
     as_text = columns_of_text(manifest, (column,))
     table = NamedTable(read_table(path, text_columns=as_text), path.name)
     labels = read_labels(table, column, str(manifest.positive))
