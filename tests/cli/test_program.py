@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from matplotlib.image import imread
 
-COMMANDS = ("check", "fit", "predict", "evaluate", "demo")
+COMMANDS = ("check", "fit", "predict", "evaluate", "report", "privacy", "demo")
 
 
 def program(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:

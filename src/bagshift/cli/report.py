@@ -44,10 +44,12 @@ def report(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
-    """Write one page about a model: shares, accuracy without labels, history, privacy.
+    """Write one page about a model, to send to a colleague.
 
-    The page is one file that needs no network. It has no data of single rows,
-    unless --include-rows asks for them.
+    It says how shares are met, how good predictions are without labels,
+    whether the history helped and what shares disclose. It is one file that
+    needs no network, and has no data of single rows unless --include-rows
+    asks for them.
     """
     if label is not None and source is None:
         raise typer.BadParameter("--label is the column of labels of --source; give both.")
