@@ -149,6 +149,9 @@ def test_refusals(election: Any, command: Any) -> None:
     assert "from their columns alone" in refused(folder, output, *by_share, code=2)
     small = predict(command, election.model, folder, output, "--memory", "1MB")
     assert "too small" in small.words
+    no_size = predict(command, election.model, folder, output, "--memory", "much")
+    assert no_size.code == 2
+    assert "--memory must be a size" in no_size.words
     frame.drop("age").write_parquet(folder / "a.parquet")
     assert "lacks column 'age'" in refused(folder, output)
     frame.rename({"person": "decision"}).write_parquet(folder / "a.parquet")

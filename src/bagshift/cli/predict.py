@@ -75,6 +75,7 @@ def predict(
         raise typer.BadParameter(
             "to predict with the shares of bags give --share-column or --count-column."
         )
+    options.check_memory(memory)
     check_ending(output)
     if memory is not None:
         if by_shares:
