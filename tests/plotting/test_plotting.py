@@ -51,6 +51,13 @@ def test_size_of_bags(ax: Axes) -> None:
     assert large > small
 
 
+def test_many_points_are_smaller(ax: Axes) -> None:
+    for n_bags in (10, 500):
+        plot_shares(np.linspace(0, 1, n_bags), np.linspace(0, 1, n_bags), ax)
+    few, many = (points.get_sizes().max() for points in ax.collections)
+    assert many < few / 3
+
+
 def test_images_and_captions(ax: Axes) -> None:
     plot_images(np.eye(4).repeat(4, axis=1), ["a", "b", "c", "d"], ax, marked=[0, 0, 1, 0])
     assert texts(ax) == ["a", "b", "c", "d"]

@@ -7,9 +7,14 @@ needs the script of axe-core (npm), which BAGSHIFT_AXE names.
 
 import os
 import shutil
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from bagshift import Bags, CountLikelihoodClassifier
+from bagshift.report import make_report
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 CHROMIUM = next(
@@ -108,3 +113,21 @@ def test_accessible(browser, address, look):
     found = tab.evaluate("axe.run()")["violations"]
     assert [(rule["impact"], rule["id"]) for rule in found] == []
     context.close()
+
+
+def test_long_ids_leave_room_for_their_numbers(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(24, 2))
+    names = np.repeat(np.array(["x" * 300, "b", "c", "d"], dtype=object), 6)
+    bags = Bags.from_arrays(names, dict.fromkeys(names, 0.5))
+    model = CountLikelihoodClassifier(kernel="linear")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = make_report(model.fit(X, bags), X, bags, n_replicates=0)
+    found.save(tmp_path / "long.html")
+    tab = browser.new_page(viewport={"width": 400, "height": 800})
+    tab.goto((tmp_path / "long.html").as_uri())
+    heads = tab.locator("section[aria-labelledby=shares] tbody th")
+    assert max(heads.nth(place).bounding_box()["width"] for place in range(4)) < 200
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 400
+    tab.close()

@@ -243,6 +243,7 @@ def test_too_few_bags_to_judge_are_told():
         machine = CountLikelihoodClassifier(kernel="linear").fit(X, bags, source=source)
     found = make_report(machine, X, bags, source=source)
     accuracy = next(section for section in found.sections if section.name == "accuracy")
-    assert "could not be estimated" in accuracy.paragraphs[0]
+    assert "could not be estimated: there is one bag only" in accuracy.paragraphs[0]
+    assert "could not be estimated" in found.warnings[0]
     with pytest.raises(BagError, match="nothing to report on"):
         make_report(machine, X, Bags.unlabelled(12))

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from bagshift.plotting._style import BLUE, GREY, plain_axes
 
 LARGEST = 160.0
+MOST_LARGE = 50
 SMALLEST = 20.0
 
 
@@ -37,7 +38,9 @@ def plot_shares(
     weight = times.astype(float)
     if sizes is not None:
         weight = np.bincount(bag_of.ravel(), weights=np.asarray(sizes, float))
-    area = SMALLEST + (LARGEST - SMALLEST) * weight / max(weight.max(), 1e-12)
+    # Of many points the largest are smaller, so that they stay apart.
+    largest = SMALLEST + (LARGEST - SMALLEST) * min(1.0, MOST_LARGE / max(len(distinct), 1))
+    area = SMALLEST + (largest - SMALLEST) * weight / max(weight.max(), 1e-12)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
     ax.scatter(
         distinct[:, 0], distinct[:, 1], s=area, color=BLUE, alpha=0.75, linewidth=0, zorder=2

@@ -182,9 +182,10 @@ def make_report(
     if rows is not None:
         sections.append(content.rows_section(rows))
     sections.append(content.citing_section())
+    unknown = f"How good single predictions are could not be estimated: {why_not}"
     found = [
         *warnings,
-        *(accuracy.warnings if accuracy else ()),
+        *(accuracy.warnings if accuracy else (unknown,)),
         *(transfer.warnings if transfer else ()),
         *bags_found.warnings,
         *disclosed.warnings,
@@ -260,6 +261,8 @@ def _accuracy(
     random_state: int,
     n_jobs: int | None,
 ) -> tuple[AccuracyEstimate | None, str]:
+    if bags.n_bags < 2:
+        return None, "there is one bag only, so none can be held out."
     try:
         found = estimate_accuracy(model, X, bags, source, random_state=random_state, n_jobs=n_jobs)
     except (ValueError, TypeError) as error:
