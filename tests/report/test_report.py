@@ -17,6 +17,7 @@ from bagshift import (
     Bags,
     BagWarning,
     CountLikelihoodClassifier,
+    CountLikelihoodCV,
     ProportionSVM,
 )
 from bagshift.inspection import estimate_accuracy, transfer_report
@@ -93,6 +94,14 @@ def test_shares_have_intervals_where_they_do_not_take_long(case, page):
     shares = next(section for section in found.sections if section.name == "shares")
     assert "from" not in shares.charts[0].data.columns
     assert "intervals" not in shares.charts[0].caption
+
+
+def test_searches_are_not_repeated_for_intervals(case):
+    from bagshift.report import report
+
+    _, X, bags, source = case
+    searched = CountLikelihoodCV(cv=2).fit(X, bags, source=source)
+    assert report._intervals(searched, X, bags, source, 50, 0, None) is None
 
 
 def test_page_needs_nothing_else(page):

@@ -116,7 +116,7 @@ def make_report(
         Predictions of rows, to stand in the page.
     n_replicates : int, default=50
         Of the bootstrap over bags, which gives predicted shares their intervals; it is left out
-        beyond 1,000 rows, and when this is 0.
+        beyond 1,000 rows, for searches, and when this is 0.
     random_state : int, default=0
         The page is the same for the same one.
     n_jobs : int or None, default=None
@@ -211,6 +211,8 @@ def _intervals(
 ) -> Intervals | None:
     """Return intervals of predicted shares, where they do not take long."""
     if n_replicates < 2 or bags.n_bags < 2 or len(bags) > MOST_ROWS_RESAMPLED:
+        return None
+    if hasattr(model, "best_params_"):  # a search in every replicate takes too long
         return None
     try:
         with catch_warnings():
