@@ -25,11 +25,6 @@ double known_part(double count_variance, double total) {
   return 1.0 - std::min(count_variance / total, 1.0);
 }
 
-BAGSHIFT_INLINE double sum_of_lanes(const double* lanes) {
-  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
-         ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
-}
-
 // variance = p (1 - p) over padded rows; their sum.
 BAGSHIFT_MULTIVERSION
 double label_variance(const double* probability, std::ptrdiff_t n_padded, double* variance) {
@@ -42,7 +37,7 @@ double label_variance(const double* probability, std::ptrdiff_t n_padded, double
       total[l] += variance[j + l];
     }
   }
-  return sum_of_lanes(total);
+  return sum_lanes(total);
 }
 
 // variance /= max(1 - part * variance, 1/2) over padded rows; their new sum.
@@ -57,7 +52,7 @@ double grow_variance(double part, std::ptrdiff_t n_padded, double* variance) {
       total[l] += variance[j + l];
     }
   }
-  return sum_of_lanes(total);
+  return sum_lanes(total);
 }
 
 BAGSHIFT_MULTIVERSION

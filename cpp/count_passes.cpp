@@ -42,11 +42,6 @@ BAGSHIFT_INLINE double exp_negative(double x) {
   return value * power;
 }
 
-BAGSHIFT_INLINE double sum_lanes(const double* lanes) {
-  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
-         ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
-}
-
 BAGSHIFT_INLINE void tilt_lanes(const double* scores, double theta, double* success,
                                 double* failure, double* ratio, double* mean, double* variance) {
 #pragma omp simd

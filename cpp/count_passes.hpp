@@ -10,12 +10,20 @@
 
 #include <cstddef>
 
+#include "multiversion.hpp"
+
 namespace bagshift {
 
 constexpr std::ptrdiff_t kLanes = 8;
 constexpr std::ptrdiff_t kGroup = 4;  // rows that enter the recursion together
 
 constexpr std::ptrdiff_t padded(std::ptrdiff_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
+// The sum of one number for each lane, in an order that is the same everywhere.
+BAGSHIFT_INLINE double sum_lanes(const double* lanes) {
+  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
+         ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
 
 // Beyond this |score + theta| a row is certain: exp(-700) only makes denormal numbers.
 constexpr double kCertain = 700.0;
