@@ -70,6 +70,17 @@ def test_shares_of_labels_and_of_the_declared_class(data, ax):
     assert np.corrcoef(display.given, display.predicted)[0, 1] > 0.5
 
 
+def test_shares_are_of_the_class_that_the_model_was_fitted_with(data, ax):
+    X, _, bags = data
+    counts = dict(enumerate((5 - bags.counts[:, 1]).astype(int)))
+    no = Bags.from_arrays(bags.bag_index, counts=counts, positive="no", negative="yes")
+    model = CountLikelihoodClassifier(kernel="linear").fit(X, no)
+    for said in ({}, {"negative": "yes"}):
+        given = Bags.from_arrays(bags.bag_index, counts=counts, **said)
+        display = BagShareDisplay.from_estimator(model, X, given, ax=ax)
+        assert np.corrcoef(display.given, display.predicted)[0, 1] > 0.5
+
+
 def test_intervals_are_drawn_where_they_can_be_seen():
     few, many = np.linspace(0, 1, 4), np.linspace(0, 1, 300)
     drawn = []

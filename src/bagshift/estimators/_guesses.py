@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bagshift._bags.noise_column import scales_in_shares
 from bagshift.bags import Bags
+from bagshift.estimators._base import is_flipped
 from bagshift.metrics import (
     expected_share_error,
     expected_shares,
@@ -139,8 +140,58 @@ def guess(model: Any, X: Any, positive: Any) -> Guesses:
     -------
     Guesses
     """
-    is_positive = np.asarray(model.predict(X)) == positive
+    return Guesses(np.asarray(model.predict(X)) == positive, _probability(model, X, positive))
+
+
+def positive_class(model: Any, bags: Bags) -> Any:
+    """Return the class of a model that the shares of bags are of.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted, of two classes.
+    bags : Bags
+
+    Returns
+    -------
+    object
+        One of its ``classes_``.
+
+    Raises
+    ------
+    BagError
+        As :func:`~bagshift.estimators._base.is_flipped` raises it.
+    """
+    return model.classes_[0 if is_flipped(model, bags) else 1]
+
+
+def positiveness(model: Any, X: Any, bags: Bags) -> Floats:
+    """Return the probability of the class that shares are of, or whether it is predicted.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted, of two classes.
+    X : matrix or frame of n_rows
+        Rows.
+    bags : Bags
+        Whose shares are meant.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        0 or 1 for a model without probabilities.
+    """
+    positive = positive_class(model, bags)
+    probability = _probability(model, X, positive)
+    if probability is not None:
+        return probability
+    return (np.asarray(model.predict(X)) == positive).astype(np.float64)
+
+
+def _probability(model: Any, X: Any, positive: Any) -> Floats | None:
     if not hasattr(model, "predict_proba"):
-        return Guesses(is_positive, None)
+        return None
     place = int(np.flatnonzero(np.asarray(model.classes_) == positive)[0])
-    return Guesses(is_positive, np.asarray(model.predict_proba(X), dtype=np.float64)[:, place])
+    probabilities: Floats = np.asarray(model.predict_proba(X), dtype=np.float64)
+    return np.asarray(probabilities[:, place])

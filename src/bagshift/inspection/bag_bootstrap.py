@@ -35,6 +35,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from bagshift._bags.redrawing import redraw_bags
 from bagshift.bags import Bags
 from bagshift.estimators._base import last_step
+from bagshift.estimators._guesses import positiveness
 from bagshift.exceptions import BagError, plural
 from bagshift.inspection._interval import Interval, Intervals
 from bagshift.model_selection._progress_bar import resolve_progress
@@ -293,12 +294,10 @@ def _replicate(
 def _answers(model: Any, X: Any, y: Bags, asked: Any) -> dict[str, Floats]:
     """Return what a machine says of the rows asked for and of the bags, and its weights."""
     answers = {"scores": np.asarray(model.decision_function(asked), dtype=float)}
-    column = int(y.positive is None or model.classes_[1] == y.positive)
+    said = positiveness(model, X, y)
+    answers["shares"] = y.bag_means(said)
     if hasattr(model, "predict_proba"):
-        answers["probabilities"] = model.predict_proba(asked)[:, column]
-        answers["shares"] = y.bag_means(model.predict_proba(X)[:, column])
-    else:
-        answers["shares"] = y.bag_means(model.predict(X) == model.classes_[column])
+        answers["probabilities"] = said if asked is X else positiveness(model, asked, y)
     machine = last_step(model)
     if hasattr(machine, "coef_"):
         answers["coefficients"] = np.ravel(machine.coef_)

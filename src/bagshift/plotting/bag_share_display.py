@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from bagshift.bags import Bags
+from bagshift.estimators._guesses import positiveness
 from bagshift.exceptions import BagError
 from bagshift.inspection._interval import Intervals
 from bagshift.plotting._axes import axes_and_figure
@@ -112,11 +113,7 @@ class BagShareDisplay:
         -------
         BagShareDisplay
         """
-        column = int(bags.positive is None or estimator.classes_[1] == bags.positive)
-        if hasattr(estimator, "predict_proba"):
-            chances = estimator.predict_proba(X)[:, column]
-        else:
-            chances = estimator.predict(X) == estimator.classes_[column]
+        chances = positiveness(estimator, X, bags)
         return cls.from_predictions(bags, chances, intervals=intervals, ax=ax)
 
     @classmethod

@@ -25,6 +25,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from bagshift.bags import Bags
+from bagshift.estimators._guesses import positiveness
 from bagshift.plotting._axes import axes_and_figure, name_axes
 from bagshift.plotting._style import BLUE, INK, ORANGE, plain_axes
 
@@ -122,7 +123,7 @@ class TomographyDisplay:
         Parameters
         ----------
         estimator : classifier
-            Fitted; with probabilities.
+            Fitted. Rates are means of probabilities where it has them, else parts of labels.
         X : array-like of shape (n_rows, n_features)
         bags : Bags of length n_rows
         is_member : array-like of bool of shape (n_rows,)
@@ -135,8 +136,7 @@ class TomographyDisplay:
         -------
         TomographyDisplay
         """
-        column = int(bags.positive is None or estimator.classes_[1] == bags.positive)
-        chances = estimator.predict_proba(X)[:, column]
+        chances = positiveness(estimator, X, bags)
         return cls.from_predictions(bags, is_member, chances, group=group, ax=ax)
 
     @classmethod

@@ -28,7 +28,8 @@ from bagshift.inspection import (
     privacy_report,
     transfer_report,
 )
-from bagshift.report import _content as content
+from bagshift.report import _data_sections as data
+from bagshift.report import _trust_sections as trust
 from bagshift.report._page import render
 from bagshift.report.sections import Facts, Section, Table
 
@@ -153,7 +154,7 @@ def make_report(
     disclosed = privacy_report(bags)
     tell(1, steps)
     intervals = _intervals(model, X, bags, source, n_replicates, random_state, n_jobs)
-    shares = content.shares_section(model, X, bags, intervals)
+    shares = data.shares_section(model, X, bags, intervals)
     tell(2, steps)
     part, part_bags, note = _part_of(X, bags, random_state)
     with catch_warnings():
@@ -164,24 +165,24 @@ def make_report(
         transfer = _transfer(model, part, part_bags, source, random_state, n_jobs)
     tell(4, steps)
     sections = [
-        content.read_section(model, X, bags, source, read, settings),
+        data.read_section(model, X, bags, source, read, settings),
         shares,
-        content.bags_section(bags_found),
-        content.domains_section(model, X, source),
+        data.bags_section(bags_found),
+        data.domains_section(model, X, source),
     ]
     tell(5, steps)
     if transfer is not None:
-        sections.append(content.transfer_section(transfer, note))
+        sections.append(trust.transfer_section(transfer, note))
     if accuracy is None:
         why = f"This could not be estimated: {why_not}"
-        sections.append(Section("accuracy", content.ACCURACY_TITLE, [why]))
+        sections.append(Section("accuracy", trust.ACCURACY_TITLE, [why]))
     else:
-        sections.append(content.accuracy_section(accuracy, note))
-        sections.append(content.calibration_section(model, part_bags, accuracy, note))
-    sections.append(content.privacy_section(disclosed))
+        sections.append(trust.accuracy_section(accuracy, note))
+        sections.append(trust.calibration_section(model, part_bags, accuracy, note))
+    sections.append(trust.privacy_section(disclosed))
     if rows is not None:
-        sections.append(content.rows_section(rows))
-    sections.append(content.citing_section())
+        sections.append(trust.rows_section(rows))
+    sections.append(trust.citing_section())
     unknown = f"How good single predictions are could not be estimated: {why_not}"
     found = [
         *warnings,
@@ -193,7 +194,7 @@ def make_report(
     distinct = tuple(dict.fromkeys(_as_sentence(warning) for warning in found))
     subtitle = (
         f"{plural(len(bags), 'row')} in {plural(bags.n_bags, 'bag')}; "
-        f"by bagshift {content.version()}"
+        f"by bagshift {trust.version()}"
     )
     page = render(title, subtitle, distinct, sections)
     tell(steps, steps)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bagshift._bags.noise_column import is_additive
 from bagshift.bags import Bags
 from bagshift.columns import NamedTable
+from bagshift.estimators._guesses import Guesses, guess
 from bagshift.estimators._in_bags import mean_count_log_likelihood
 from bagshift.exceptions import TableError, name_some
 from bagshift.fingerprints import row_fingerprints
@@ -23,7 +24,6 @@ from bagshift.workflows.bag_check import check_bag_sheet, raise_first_error
 from bagshift.workflows.bag_sheet import read_bag_sheet
 from bagshift.workflows.count_fit import CountFit, count_fit
 from bagshift.workflows.findings import Finding
-from bagshift.workflows.guesses import Guesses, guess
 from bagshift.workflows.in_bags import doubt_about_noise, with_noise_at_fit
 from bagshift.workflows.inputs import make_bags
 from bagshift.workflows.labels import label_values, made_up_negative

@@ -18,6 +18,7 @@ from bagshift.estimators import (
     InverseCalibrationSVM,
     SourceSVM,
 )
+from bagshift.estimators._guesses import guess
 from bagshift.exceptions import TableError
 from bagshift.features import feature_pipeline
 from bagshift.fingerprints import row_fingerprints
@@ -25,7 +26,6 @@ from bagshift.metrics import constant_share_error
 from bagshift.model_selection import BagKFold, path_search
 from bagshift.persistence import Manifest, SavedModel, describe_model
 from bagshift.workflows.count_fit import CountFit, count_fit
-from bagshift.workflows.guesses import guess
 from bagshift.workflows.inputs import FitInputs
 from bagshift.workflows.requests import MachineRequest
 

@@ -25,6 +25,7 @@ from sklearn.pipeline import Pipeline
 from bagshift._bags.noise_column import places_by_law
 from bagshift.bags import Bags
 from bagshift.estimators import CountLikelihoodClassifier
+from bagshift.estimators._guesses import guess
 from bagshift.estimators._mapped_rows import SampledMap, sampled_map
 from bagshift.estimators._stored_counts import fit_stored_counts
 from bagshift.estimators._stored_data import StoredBags, StoredData
@@ -39,7 +40,6 @@ from bagshift.solvers.count_rows import LabelledRows
 from bagshift.solvers.recorded_passes import PassLog, recorded_linear_passes, recorded_passes
 from bagshift.workflows.count_fit import count_fit
 from bagshift.workflows.fitting import MACHINES, MOST_FOLDS, FitOutcome, precision_of, settings_of
-from bagshift.workflows.guesses import guess
 from bagshift.workflows.mapped_means import COMPONENTS, components_of, with_mapped_means
 from bagshift.workflows.requests import FitRequest, MachineRequest
 from bagshift.workflows.streamed_inputs import (
