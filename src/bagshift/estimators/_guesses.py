@@ -186,12 +186,11 @@ def positiveness(model: Any, X: Any, bags: Bags) -> Floats:
     probability = _probability(model, X, positive)
     if probability is not None:
         return probability
-    return (np.asarray(model.predict(X)) == positive).astype(np.float64)
+    return np.asarray(np.asarray(model.predict(X)) == positive, dtype=np.float64)
 
 
 def _probability(model: Any, X: Any, positive: Any) -> Floats | None:
     if not hasattr(model, "predict_proba"):
         return None
     place = int(np.flatnonzero(np.asarray(model.classes_) == positive)[0])
-    probabilities: Floats = np.asarray(model.predict_proba(X), dtype=np.float64)
-    return np.asarray(probabilities[:, place])
+    return np.asarray(np.asarray(model.predict_proba(X), dtype=np.float64)[:, place])
