@@ -15,8 +15,10 @@ from bagshift.scale import connect
 # The helpers of these tests lie beside them.
 sys.path.append(str(Path(__file__).parent))
 
+from scale_frames import on_top
+
 
 @pytest.fixture(scope="session")
 def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with connect("2GB", tmp_path_factory.mktemp("spill"), n_threads=2) as database:
+    with connect(on_top(2e9), tmp_path_factory.mktemp("spill"), n_threads=2) as database:
         yield database

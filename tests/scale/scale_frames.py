@@ -8,8 +8,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from bagshift.scale.connection import resident_bytes
+
 INJECTION = 'a"; drop table x; --'
 STRANGE_NAMES = (INJECTION, "o'brien", "größe in m²", "two\nlines", "  spaces ", "select", "{x}")
+
+
+def on_top(n_bytes: float = 1e9) -> int:
+    """Memory for a test: what this process, which ran other tests, holds already, and more."""
+    return resident_bytes() + int(n_bytes)
 
 
 def mixed_frame(n_rows: int = 400, seed: int = 0) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from scale_frames import on_top
 
 from bagshift.exceptions import TableError
 from bagshift.scale import connect, memory_bytes, rows_from
@@ -38,10 +39,10 @@ def test_no_sizes_of_memory(memory: Any) -> None:
 
 
 def test_settings_and_the_folder_that_is_gone_afterwards(tmp_path: Path) -> None:
-    with connect("1GB", tmp_path, n_threads=3) as database:
+    with connect(memory := on_top(), tmp_path, n_threads=3) as database:
         (threads,) = database.sql("SELECT current_setting('threads')").fetchall()[0]
         assert threads == 3
-        assert 0 < memory_limit(database) < 1e9 - resident_bytes()
+        assert 0 < memory_limit(database) < memory - resident_bytes()
         assert len(list(tmp_path.iterdir())) == 1
         value = 5  # noqa: F841
         with pytest.raises(Exception, match="value"):
@@ -50,7 +51,7 @@ def test_settings_and_the_folder_that_is_gone_afterwards(tmp_path: Path) -> None
 
 
 def test_the_folder_is_gone_after_an_error(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), connect("1GB", tmp_path):
+    with pytest.raises(KeyboardInterrupt), connect(on_top(), tmp_path):
         raise KeyboardInterrupt
     assert not list(tmp_path.iterdir())
 
@@ -70,7 +71,7 @@ def test_folders_of_killed_processes_are_removed(tmp_path: Path) -> None:
     (abandoned,) = tmp_path.iterdir()
     assert abandoned.name.startswith(SPILL_PREFIX)
     (tmp_path / "something else").mkdir()
-    with connect("1GB", tmp_path) as _, connect("1GB", tmp_path) as _:
+    with connect(on_top(), tmp_path) as _, connect(on_top(), tmp_path) as _:
         assert not abandoned.exists()
         assert len(list(tmp_path.iterdir())) == 3  # two of living processes, and the other one
     assert [path.name for path in tmp_path.iterdir()] == ["something else"]
@@ -79,22 +80,22 @@ def test_folders_of_killed_processes_are_removed(tmp_path: Path) -> None:
 def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(TableError, match=r"memory='1 MB' is too small: .* holds"), connect("1 MB"):
         pass
-    with pytest.raises(TableError, match="There is no folder"), connect("1GB", tmp_path / "no"):
+    with pytest.raises(TableError, match="There is no folder"), connect(on_top(), tmp_path / "no"):
         pass
     for n_threads in (0, 1.5, True):
         with pytest.raises(TableError, match="n_threads must be"):
-            connect("1GB", tmp_path, n_threads).__enter__()  # type: ignore[arg-type]
+            connect(on_top(), tmp_path, n_threads).__enter__()  # type: ignore[arg-type]
 
 
 def test_without_duckdb_there_is_the_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    for use in (lambda: connect("1GB").__enter__(), lambda: rows_from("x.parquet")):
+    for use in (lambda: connect(on_top()).__enter__(), lambda: rows_from("x.parquet")):
         with pytest.raises((ImportError, TableError)) as caught:
             use()
         if isinstance(caught.value, ImportError):
             assert str(caught.value).endswith("pip install 'bagshift[scale]'")
     with pytest.raises(ImportError, match="pip install 'bagshift"):
-        connect("1GB").__enter__()
+        connect(on_top()).__enter__()
 
 
 # Streaming ------------------------------------------------------------------------------------

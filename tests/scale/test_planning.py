@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scale_frames import on_top
 
 from bagshift.exceptions import TableError
 from bagshift.scale import plan
@@ -52,7 +53,7 @@ def test_what_does_not_fit_is_refused(
 
 
 def test_what_fits_is_not_refused(tmp_path: Path) -> None:
-    plan("1GB", tmp_path, n_features=5, n_target=10**5, n_bags=10**4, n_text_columns=3).check()
+    plan(on_top(), tmp_path, n_features=5, n_target=10**5, n_bags=10**4, n_text_columns=3).check()
 
 
 PROGRAM = """

@@ -13,7 +13,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.typing import NDArray
-from scale_frames import INJECTION, mixed_frame, write
+from scale_frames import INJECTION, mixed_frame, on_top, write
 
 from bagshift.exceptions import TableError
 from bagshift.scale import (
@@ -164,7 +164,7 @@ def test_it_is_the_same_whatever_the_order_of_adding(tmp_path: Path) -> None:
     frame = pd.DataFrame({"x": rng.normal(1e6, 1e-2, 300_000), "y": rng.gamma(0.1, size=300_000)})
     written = set()
     for n_threads in (1, 2, 3):
-        with connect("1GB", tmp_path, n_threads) as database:
+        with connect(on_top(), tmp_path, n_threads) as database:
             shuffled = frame.sample(frac=1, random_state=n_threads)
             written.add(prepare(column_statistics(database, rows_from(shuffled))).to_json())
     assert len(written) == 1
