@@ -129,6 +129,11 @@ class ClassTraining:
             negative=False,
         )
 
+    def standardized(self, scale: Any) -> ClassTraining:
+        """Return the data with columns as a ColumnScale makes them."""
+        X_source = None if self.X_source is None else scale.apply(self.X_source)
+        return replace(self, X_source=X_source, X_target=scale.apply(self.X_target))
+
     def each_against_rest(self) -> list[TrainingData]:
         """Return the data of every class against all the others, in the order of `classes`."""
         return [self.against_rest(place) for place in range(self.n_classes)]

@@ -18,6 +18,7 @@ from scipy.special import expit
 from bagshift.bags import Bags
 from bagshift.estimators._base import is_flipped, keep_side, last_step, log_odds
 from bagshift.estimators._count_units import bag_counts
+from bagshift.estimators._in_class_bags import chances_in_bags, class_count_log_likelihoods
 from bagshift.estimators._training import labelled_signs
 from bagshift.exceptions import BagError
 from bagshift.solvers.count_likelihood import CountPosterior, count_posterior
@@ -72,8 +73,8 @@ def predict_proba_in_bags(model: Any, X: Any, bags: Bags) -> Floats:
     Parameters
     ----------
     model : classifier
-        Fitted, with ``predict_proba`` for two classes: a machine of this package, a Pipeline or
-        search around one, or any other classifier. Its probabilities are taken as they are.
+        Fitted, with ``predict_proba``: a machine of this package, a Pipeline or search around
+        one, or any other classifier. Its probabilities are taken as they are.
     X : matrix of shape (n_rows, n_features)
         Rows as ``model.predict`` takes them, of whole bags, whether or not these were fitted to.
     bags : Bags of length n_rows
@@ -81,9 +82,9 @@ def predict_proba_in_bags(model: Any, X: Any, bags: Bags) -> Floats:
 
     Returns
     -------
-    ndarray of shape (n_rows, 2)
-        Columns in the order of ``classes_``. Within a bag of exact count the probabilities of
-        the positive class add up to the count. Rows in no bag have their plain probability;
+    ndarray of shape (n_rows, n_classes)
+        One for each class, in the order of ``classes_``. Within a bag of exact counts the
+        probabilities of a class add up to its count. Rows in no bag have their plain probability;
         rows whose label is known, source rows among them, have 1 for that label.
 
     Raises
@@ -91,7 +92,7 @@ def predict_proba_in_bags(model: Any, X: Any, bags: Bags) -> Floats:
     TypeError
         When the model has no probabilities, or `bags` is not a :class:`~bagshift.Bags`.
     ValueError
-        When X does not fit the model or the bags, or the model has not two classes.
+        When X does not fit the model or the bags.
     BagError
         When slicing has cut a bag, or its number is impossible.
 
@@ -116,8 +117,11 @@ def predict_proba_in_bags(model: Any, X: Any, bags: Bags) -> Floats:
     >>> bags.bag_means(given_bags[:, 1]) * 3
     array([1., 2.])
     """
-    log = _log_odds_of_rows(model, X, bags)
+    _check_model(model, bags)
     machine = _machine_in(model)
+    if len(getattr(machine, "classes_", ())) > 2:
+        return chances_in_bags(_chances_of_rows(model, X, bags), bags, machine.classes_)
+    log = _log_odds_of_rows(model, X, bags)
     second = posterior_in_bags(log, bags, flipped=is_flipped(machine, bags))
     second[bags.has_label] = labelled_signs(bags, machine.classes_) > 0
     return np.column_stack([1.0 - second, second])
@@ -148,7 +152,7 @@ def predict_in_bags(model: Any, X: Any, bags: Bags) -> NDArray[Any]:
     TypeError
         When the model has no probabilities, or `bags` is not a :class:`~bagshift.Bags`.
     ValueError
-        When X does not fit the model or the bags, or the model has not two classes.
+        When X does not fit the model or the bags.
     BagError
         When slicing has cut a bag, or its number is impossible.
 
@@ -167,9 +171,11 @@ def predict_in_bags(model: Any, X: Any, bags: Bags) -> NDArray[Any]:
     >>> predict_in_bags(model, X, bags)
     array([0, 0, 1, 0, 1, 1])
     """
-    second = predict_proba_in_bags(model, X, bags)[:, 1]
+    chances = predict_proba_in_bags(model, X, bags)
     classes = np.asarray(_machine_in(model).classes_)
-    return np.asarray(classes[(second > 0.5).astype(np.intp)])
+    is_second = chances[:, 1] > 0.5
+    places = is_second.astype(np.intp) if len(classes) == 2 else chances.argmax(axis=1)
+    return np.asarray(classes[places])
 
 
 def posterior_in_bags(log_odds: Floats, bags: Bags, *, flipped: bool, warn: bool = True) -> Floats:
@@ -245,9 +251,16 @@ def mean_count_log_likelihood(model: Any, X: Any, bags: Bags) -> float:
     BagError
         When slicing has cut a bag, or there is none.
     """
-    log = _log_odds_of_rows(model, X, bags)
+    _check_model(model, bags)
     if not bags.n_bags:
         raise BagError("a count log-likelihood needs bags, but no row is in a bag.")
+    classes = getattr(_machine_in(model), "classes_", ())
+    if len(classes) > 2:
+        of_rows = _chances_of_rows(model, X, bags)
+        return float(
+            np.average(class_count_log_likelihoods(of_rows, bags, classes), weights=bags.weights)
+        )
+    log = _log_odds_of_rows(model, X, bags)
     values = count_log_likelihoods(log, bags, flipped=is_flipped(_machine_in(model), bags))
     return float(np.average(values, weights=bags.weights))
 
@@ -267,8 +280,8 @@ def _machine_in(model: Any) -> Any:
     return model if inside is model else _machine_in(inside)
 
 
-def _log_odds_of_rows(model: Any, X: Any, bags: Any) -> Floats:
-    """Return log odds of the second class, after a look at whether model, X and bags fit."""
+def _check_model(model: Any, bags: Any) -> None:
+    """Refuse what is no Bags, and a model without probabilities."""
     if not isinstance(bags, Bags):
         raise TypeError(
             f"bags must be a Bags, got {type(bags).__name__}; make one with Bags.from_arrays."
@@ -280,6 +293,19 @@ def _log_odds_of_rows(model: Any, X: Any, bags: Any) -> Floats:
             "that are no probabilities; take a machine that has it, such as TGPLM, or calibrate "
             "this one on labelled rows with CalibratedClassifierCV."
         )
+
+
+def _chances_of_rows(model: Any, X: Any, bags: Bags) -> Floats:
+    """Return probabilities of all classes."""
+    chances = np.asarray(model.predict_proba(X), dtype=np.float64)
+    if len(chances) != len(bags):
+        raise ValueError(f"X has {len(chances)} rows but the bags describe {len(bags)} rows.")
+    return chances
+
+
+def _log_odds_of_rows(model: Any, X: Any, bags: Bags) -> Floats:
+    """Return log odds of the second class."""
+    machine = _machine_in(model)
     if isinstance(machine, InBagPosteriors):
         log = log_odds(machine, model.decision_function(X))
     else:

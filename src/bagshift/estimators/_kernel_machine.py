@@ -73,7 +73,7 @@ class KernelMachine(BagClassifier):
             self.positive_class_ = data.positive
         self.kernel_ = kernel
 
-    def _by_column(self, data: TrainingData, coefficients: Floats) -> Floats:
+    def _by_column(self, data: TrainingData | ClassTraining, coefficients: Floats) -> Floats:
         """Return coefficients in the order of the given kernel matrix's columns."""
         coefficients = np.atleast_2d(coefficients)
         n_outputs, n_rows = coefficients.shape
@@ -85,7 +85,7 @@ class KernelMachine(BagClassifier):
 
     def _store_machine(
         self,
-        data: TrainingData,
+        data: TrainingData | ClassTraining,
         space: FeatureSpace,
         prefix: str,
         machine: LinearMachine,

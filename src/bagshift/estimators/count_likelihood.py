@@ -41,9 +41,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bagshift.estimators._base import BagTags
+from bagshift.estimators._class_count_fit import mean_features, softmax_problem, solve_from
+from bagshift.estimators._class_scores import normalise
+from bagshift.estimators._class_training import ClassTraining, read_classes
+from bagshift.estimators._class_units import ClassUnits, class_units
 from bagshift.estimators._count_starts import (
     End,
     best_end,
@@ -56,7 +63,8 @@ from bagshift.estimators._fit_report import fit_report
 from bagshift.estimators._kernel_machine import TransferKernelMachine
 from bagshift.estimators._logistic_machine import LogisticMachine
 from bagshift.estimators._threads import n_threads_of
-from bagshift.estimators._training import TrainingData, read_training
+from bagshift.estimators._training import TrainingData
+from bagshift.exceptions import warn_caller
 from bagshift.solvers import LinearMachine
 from bagshift.solvers.coupled_logistic import (
     CoupledLogisticProblem,
@@ -64,6 +72,7 @@ from bagshift.solvers.coupled_logistic import (
     Machines,
     solve_coupled_logistic,
 )
+from bagshift.solvers.coupled_softmax import CoupledSoftmaxResult
 
 Floats = NDArray[np.float64]
 
@@ -167,7 +176,10 @@ class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
     Notes
     -----
     The problem is not convex unless every label is known, and what is found depends on the start.
-    Probabilities are the model's own: sigma of the score.
+    Probabilities are the model's own: sigma of the score, or the softmax of the scores of more
+    than two classes, which sum to zero (:mod:`bagshift.solvers.coupled_softmax`). Counts of many
+    rows of many classes are then approximate (:mod:`bagshift.solvers.class_counts`), and
+    ``start="auto"`` is the source machine where there is one, else inverse calibration.
 
     References
     ----------
@@ -188,6 +200,7 @@ class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
     True
     """
 
+    _takes_more_classes = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LogisticMachine._parameter_constraints,
         "C_source": [Interval(Real, 0.0, None, closed="left")],
@@ -269,7 +282,9 @@ class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
             its mirror image.
         """
         self._check_parameters()
-        given = read_training(self, X, y, source=source, sample_weight=sample_weight)
+        given = read_classes(self, X, y, source=source, sample_weight=sample_weight)
+        if isinstance(given, ClassTraining):
+            return self._fit_classes(given)
         self._check_learnable(given)
         units = count_units(given)
         scale = self._column_scale(given)
@@ -281,6 +296,65 @@ class CountLikelihoodClassifier(LogisticMachine, TransferKernelMachine):
         return self
 
     # Training -----------------------------------------------------------------------------
+
+    def _fit_classes(self, given: ClassTraining) -> Self:
+        """Train the machine of more than two classes."""
+        view = given.against_rest(0)
+        self._check_learnable(view)
+        units = class_units(given)
+        scale = self._column_scale(view)
+        data = given if scale is None else given.standardized(scale)
+        space = self._space(data.against_rest(0))
+        source = None
+        if data.n_source:
+            source = space.transform(data.X_source, data.X_source.dtype)
+        target = space.transform(units.rows_from(data.X_target), data.X_target.dtype)
+        problem = softmax_problem(self, data, units, source, target)
+        start = self._class_start(data, units)
+        means = None
+        if start == "inverse_calibration":
+            mapped = None if space.feature_map is None else space.transform
+            means = mean_features(data, mapped)
+        result = solve_from(start, self, data, problem, means)
+        self._store_classes(data, space, scale, start, result)
+        if not result.converged:
+            warn_caller(
+                f"The optimiser stopped after {result.n_iter} steps; set a higher max_iter.",
+                ConvergenceWarning,
+            )
+        return self
+
+    def _class_start(self, data: ClassTraining, units: ClassUnits) -> str:
+        if units.is_labelled:
+            return "zero"
+        if self.start != "auto":
+            return self.start
+        return "source" if data.n_source and self.C_source > 0 else "inverse_calibration"
+
+    def _store_classes(
+        self,
+        data: ClassTraining,
+        space: FeatureSpace,
+        scale: ColumnScale | None,
+        start: str,
+        result: CoupledSoftmaxResult,
+    ) -> None:
+        parts = [clone(self) for _ in data.classes]
+        for place, part in enumerate(parts):
+            part.n_features_in_ = self.n_features_in_
+            own = result.machines.of_class(place)
+            part._store_machine(data, space, "", own.target, scale)
+            if data.n_source:
+                part._store_machine(data, space, "source_", own.source, scale)
+        self._begin(data, space.kernel)
+        self._stack(parts)
+        self.start_, self.n_iter_ = start, result.n_iter
+        self.objective_, self.gradient_norm_ = result.objective, result.gradient_norm
+        self.converged_ = result.converged
+        self.fit_report_ = fit_report(data.against_rest(0), "newton", space, is_plain=True)
+
+    def _chances(self, scores: Floats) -> Floats:
+        return normalise(softmax(scores, axis=1), scores)
 
     def _check_learnable(self, data: TrainingData) -> None:
         """Refuse data that this machine cannot learn from; a search asks before it begins."""

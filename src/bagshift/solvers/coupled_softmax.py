@@ -62,8 +62,10 @@ class ClassMachines:
 
     Parameters
     ----------
-    source_weights, target_weights : ndarray of shape (n_classes, n_features)
-    source_intercepts, target_intercepts : ndarray of shape (n_classes,)
+    source_weights : ndarray of shape (n_classes, n_features)
+    source_intercepts : ndarray of shape (n_classes,)
+    target_weights : ndarray of shape (n_classes, n_features)
+    target_intercepts : ndarray of shape (n_classes,)
     """
 
     source_weights: Floats
