@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bagshift._bags.class_columns import read_declared_classes, two_columns
 from bagshift._bags.data import BAG_FIELDS, ROW_FIELDS, BagData
 from bagshift._bags.display import to_html, to_text
 from bagshift._bags.indexing import by_first_appearance, count_rows, invert, look_up, row_numbers
@@ -24,6 +25,7 @@ from bagshift._bags.labels import (
     read_labels,
 )
 from bagshift._bags.numbers import read_row_weights
+from bagshift._bags.parts import agreed, list_parts, same_classes
 from bagshift._bags.table import Dropped, read_bag_table
 from bagshift.exceptions import BagError, name_bags, name_some
 
@@ -41,7 +43,7 @@ class _NoBag(enum.Enum):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Bags(BagData):
-    """Bags of target rows and the share of positives in each.
+    """Bags of target rows and the share of positives, or of every class, in each.
 
     One object is the whole target of a fit: it has as many rows as ``X``, and scikit-learn
     slices it as it slices ``X``. Build it with `from_arrays`, `unlabelled` or `concatenate`,
@@ -59,8 +61,12 @@ class Bags(BagData):
         Weights of source rows; 1 elsewhere.
     ids : ndarray of shape (n_bags,)
         Ids of the bags that have rows here, in order of first appearance.
+    shares : ndarray of shape (n_bags, n_classes)
+        Share of every class in each bag, as published; two columns are negative and positive.
+    classes : tuple or None
+        Labels of more than two classes, in the order of the columns; None for two.
     positive_shares : ndarray of shape (n_bags,)
-        Share of the positive class in each bag, as published.
+        Share of the positive class of two in each bag, as published.
     sizes : ndarray of shape (n_bags,)
         How many individuals each share speaks about: the declared size, else the number of rows
         the bag was built with.
@@ -76,8 +82,8 @@ class Bags(BagData):
         The declared labels; None where not declared.
     dropped : Dropped
         What ``on_unmatched="drop"`` left out when this object was built.
-    shares, counts : ndarray of shape (n_bags, n_classes)
-        Columns negative and positive, as published.
+    counts : ndarray of shape (n_bags, n_classes)
+        Shares times sizes.
     rows_per_bag : ndarray of shape (n_bags,)
         Number of rows here of each bag.
     has_label : ndarray of shape (n_rows,)
@@ -118,6 +124,8 @@ class Bags(BagData):
         noise: Any = None,
         positive: Any = None,
         negative: Any = None,
+        classes: Any = None,
+        other: Any = None,
         on_unmatched: str = "raise",
     ) -> Bags:
         """Build bags from the bag id of every row and a share or count for every bag.
@@ -132,16 +140,18 @@ class Bags(BagData):
 
             * A mapping or pandas Series goes by bag id.
             * A frame has a column of ids (named as the Series `bag_ids`, or "bag" or "bag_id", or
-              the index, or else the first column) and one column of shares, or two, named by
-              the classes. A nameless index of whole numbers holds the ids where it has more of
+              the index, or else the first column) and one column of shares, or one for every
+              class, named so. A nameless index of whole numbers holds the ids where it has more of
               them than the first column.
             * An array, list or polars Series, or a pandas Series or frame with the index of
               `bag_ids`, has one number per row, constant within each bag.
 
-            In place of a number there may be a pair ``[negative, positive]`` that sums to 1.
-            Masked entries of NumPy arrays are missing, here and below.
+            In place of a number there may be a pair ``[negative, positive]`` that sums to 1, one
+            number for every class (bags x classes), or in a mapping another one, from class to
+            number (0 if absent). Masked entries of NumPy arrays are missing, here and below.
         counts : mapping, Series, frame or array-like
-            Whole numbers of positives, in place of `shares` and in the same forms.
+            Whole numbers of positives, or of every class, in place of `shares` and in the same
+            forms.
         sizes : mapping, Series, frame or array-like, optional
             How many individuals each share speaks about, when that is more than the rows here.
         weights : mapping, Series, frame or array-like, optional
@@ -152,7 +162,14 @@ class Bags(BagData):
             added, shares may lie outside [0, 1], and counts may be negative, above the size or
             (but for `GeometricNoise`) not whole; give them as published, never clipped.
         positive, negative : object, optional
-            The label that the shares are shares of, and the other one.
+            The label that the shares are shares of, and the other one; for two classes.
+        classes : sequence of labels, optional
+            Labels of all classes, in the order of nameless columns; of named ones those to take.
+            Nameless ones of more than two classes are else 0, 1, 2, ... Two `classes` are the
+            negative and the positive one.
+        other : object, optional
+            Label of one more class, such as "none", which has what the columns leave of 1, or of
+            the size of the bag.
         on_unmatched : {"raise", "drop"}, default="raise"
             With "drop", bags without rows are left out, and rows whose bag has no share (or NaN)
             or whose id is blank become rows in no bag; `dropped` counts them.
@@ -171,8 +188,19 @@ class Bags(BagData):
         >>> bags = Bags.from_arrays([1, 1, 1, 2], counts={1: 2, 2: 30}, sizes={1: 3, 2: 100})
         >>> bags.positive_shares.round(2)
         array([0.67, 0.3 ])
+
+        Votes for two parties, and the rest:
+
+        >>> votes = {"north": {"left": 1, "right": 1}, "south": {"left": 1}}
+        >>> ids = ["north"] * 4 + ["south"] * 2
+        >>> bags = Bags.from_arrays(ids, counts=votes, other="none")
+        >>> bags.classes
+        ('left', 'right', 'none')
+        >>> bags.shares
+        array([[0.25, 0.25, 0.5 ],
+               [0.5 , 0.  , 0.5 ]])
         """
-        positive, negative = read_class_labels(positive, negative)
+        declared = read_declared_classes(positive, negative, classes, other)
         table = read_bag_table(
             bag_ids,
             shares,
@@ -180,16 +208,16 @@ class Bags(BagData):
             sizes=sizes,
             weights=weights,
             noise=noise,
-            positive=positive,
-            negative=negative,
+            declared=declared,
             on_unmatched=on_unmatched,
             no_bag=cls.NO_BAG,
         )
         return replace(
-            cls.unlabelled(len(table.bag_index), positive=positive, negative=negative),
+            cls.unlabelled(len(table.bag_index), positive=table.positive, negative=table.negative),
             bag_index=table.bag_index,
             ids=table.ids,
-            positive_shares=table.shares,
+            shares=table.shares,
+            classes=table.classes,
             sizes=table.sizes,
             weights=table.weights,
             noise=table.noise,
@@ -226,7 +254,7 @@ class Bags(BagData):
             is_source=np.zeros(n_rows, dtype=bool),
             row_weights=np.ones(n_rows),
             ids=np.empty(0, dtype=object),
-            positive_shares=np.empty(0),
+            shares=np.empty((0, 2)),
             sizes=np.empty(0),
             weights=np.empty(0),
             noise=np.empty(0, dtype=object),
@@ -298,24 +326,24 @@ class Bags(BagData):
         >>> Bags.concatenate([bags[:1], bags[1:]]).bag_index
         array([0, 0, 1])
         """
-        parts = _list_parts(parts)
+        joined = same_classes(list_parts(parts))
         stacked: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in parts])
+            name: np.concatenate([getattr(part, name) for part in joined])
             for name in (*ROW_FIELDS, *BAG_FIELDS)
         }
         table = join_tables(
-            [part.bag_index for part in parts],
-            [part.ids for part in parts],
-            [stacked[name] for name in ("positive_shares", "sizes", "weights", "noise")],
+            [part.bag_index for part in joined],
+            [part.ids for part in joined],
+            [stacked[name] for name in ("shares", "sizes", "weights", "noise")],
             stacked["_rows_built"],
             stacked["_origins"],
         )
         stacked |= {name: stacked[name][table.entries] for name in BAG_FIELDS}
         stacked["bag_index"] = table.bag_index
         positive, negative = read_class_labels(
-            _agreed(parts, "positive"), _agreed(parts, "negative")
+            agreed(joined, "positive"), agreed(joined, "negative")
         )
-        return Bags(**stacked, positive=positive, negative=negative)
+        return Bags(**stacked, positive=positive, negative=negative, classes=joined[0].classes)
 
     def with_labels(self, labels: ArrayLike) -> Bags:
         """Add known labels of rows that are in no bag.
@@ -356,6 +384,45 @@ class Bags(BagData):
             )
         return replace(self, label_values=np.where(known, values, self.label_values))
 
+    def against_rest(self, label: Any) -> Bags:
+        """Take the shares of one class, against those of all others together.
+
+        Parameters
+        ----------
+        label : object
+            One of the `classes`, or of two a declared one.
+
+        Returns
+        -------
+        Bags
+            Of two classes, called True and False; known labels are turned into these too.
+
+        Raises
+        ------
+        BagError
+            If the label is none of the classes.
+
+        Examples
+        --------
+        >>> bags = Bags.from_arrays(["a", "b"], {"a": [0, 0.5, 0.5], "b": [1, 0, 0]})
+        >>> bags.against_rest(2).positive_shares
+        array([0.5, 0. ])
+        """
+        labels = self.classes or (self.negative, self.positive)
+        if label is None or label not in labels:
+            raise BagError(f"{label!r} is none of the classes {name_some(labels)}.")
+        known = self.has_label
+        values = np.full(len(self), None, dtype=object)
+        values[known] = self.label_values[known] == label
+        return replace(
+            self,
+            shares=two_columns(self.shares[:, labels.index(label)]),
+            label_values=values,
+            classes=None,
+            positive=True,
+            negative=False,
+        )
+
     # Rows ---------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Bags:
@@ -381,22 +448,3 @@ class Bags(BagData):
 
     def _repr_html_(self) -> str:
         return to_html(self)
-
-
-def _list_parts(parts: Any) -> list[Bags]:
-    is_list = isinstance(parts, Iterable) and not isinstance(parts, Bags)
-    listed = list(parts) if is_list else [parts]
-    strange = [part for part in listed if not isinstance(part, Bags)]
-    if strange or not is_list:
-        what = f"holds {type(strange[0]).__name__}" if strange and is_list else "is one object"
-        raise BagError(f"parts {what}: give a list of Bags, such as [bags, more_bags].")
-    if not listed:
-        raise BagError("parts is empty: give at least one Bags.")
-    return listed
-
-
-def _agreed(parts: list[Bags], name: str) -> Any:
-    declared = [getattr(part, name) for part in parts if getattr(part, name) is not None]
-    if any(label != declared[0] for label in declared):
-        raise BagError(f"the parts declare different {name}= labels, {name_some(declared)}.")
-    return declared[0] if declared else None

@@ -30,6 +30,7 @@ from secrets import SystemRandom, randbits
 import numpy as np
 from numpy.typing import NDArray
 
+from bagshift._bags.class_columns import two_columns
 from bagshift._bags.count_weights import is_whole
 from bagshift._bags.noise_column import repeat_law
 from bagshift.bags import Bags
@@ -105,7 +106,7 @@ def noise_counts(
     noisy = np.array([int(count) + extra for count, extra in zip(counts, noise, strict=True)])
     return replace(
         bags,
-        positive_shares=noisy.astype(np.float64) / bags.sizes,
+        shares=two_columns(noisy.astype(np.float64) / bags.sizes),
         noise=repeat_law(law, bags.n_bags),
         _origins=np.full(bags.n_bags, randbits(63), dtype=np.int64),
     )

@@ -156,20 +156,6 @@ def test_masked_counts_sizes_weights_and_ids():
 # Classes ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "shares",
-    [
-        {bag: [0.5, 0.25, 0.25] for bag in SHARES},
-        np.full((6, 3), 1 / 3),
-        pd.DataFrame(np.full((3, 3), 1 / 3), index=list(SHARES)),
-        pl.DataFrame({"bag": list(SHARES), "x": [0.2] * 3, "y": [0.2] * 3, "z": [0.6] * 3}),
-    ],
-    ids=["mapping", "array per row", "pandas", "polars"],
-)
-def test_three_classes(shares):
-    check(refusal(IDS, shares), "more than two classes are not supported yet")
-
-
 SPREAD = np.linspace(0, 1, 99)
 MANY = [f"bag {place}" for place in range(99)]
 
@@ -205,7 +191,7 @@ def test_pairs_that_do_not_sum_to_one():
 def test_entries_of_different_kinds():
     check(refusal(IDS, SHARES | {"a": [0.5, 0.5]}), "different kinds or lengths")
     check(refusal(IDS, {"a": [0.5, 0.5], "b": [1.0], "c": [0, 1]}), "different kinds or lengths")
-    check(refusal(IDS, {bag: {"yes": 0.5} for bag in SHARES}), "different kinds or lengths")
+    check(refusal(IDS, {bag: {"yes": 0.5} for bag in SHARES}), "name the one class 'yes'")
 
 
 def test_two_columns_of_unknown_class():

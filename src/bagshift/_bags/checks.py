@@ -9,13 +9,20 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from bagshift._bags.class_columns import two_columns
 from bagshift._bags.columns import BagColumn
 from bagshift._bags.ids import RowIds, canonical_id, is_blank
 from bagshift._bags.near_misses import differences, find_near_miss
 from bagshift._bags.noise_column import Laws, is_additive, scales_in_shares
 from bagshift._bags.numbers import FloatArray
 from bagshift._bags.totals import is_named_total, is_sum_of_others
-from bagshift.exceptions import BagError, name_bags, name_some
+from bagshift.exceptions import (
+    BagError,
+    RoundedShareWarning,
+    name_bags,
+    name_some,
+    warn_caller,
+)
 from bagshift.noise import GeometricNoise
 
 _ROUNDING = 1e-6
@@ -23,6 +30,7 @@ _MOST_SCALES = 10
 """Noise that moves a number by more scales than this is as good as impossible (e^-10)."""
 _IMPOSSIBLE_SCALES = 50
 _ENOUGH_BAGS = 5
+_DECIMALS = (2, 3, 4, 5, 6)
 _NOISE_ADVICE = "pass noise= with its law if noise was added"
 
 Ids = Sequence[Hashable]
@@ -110,9 +118,28 @@ def near_miss_advice(column: BagColumn, rows: RowIds) -> str:
 # Numbers ----------------------------------------------------------------------------------
 
 
-def check_shares(numbers: FloatArray, ids: Ids, noise: Laws, sizes: FloatArray) -> FloatArray:
-    """Return the shares of the positive class, each in [0, 1] unless noise was added to it."""
+def check_shares(
+    numbers: FloatArray, ids: Ids, noise: Laws, sizes: FloatArray, *, has_rest: bool = False
+) -> FloatArray:
+    """Return the shares of all classes, each in [0, 1] unless noise was added to it.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n_bags,) or (n_bags, n_classes)
+        Shares of the positive class of two, or of every class.
+    ids : sequence of length n_bags
+    noise : ndarray of shape (n_bags,)
+    sizes : ndarray of shape (n_bags,)
+    has_rest : bool, default=False
+        Whether the last column is what the others leave of 1.
+
+    Returns
+    -------
+    ndarray of shape (n_bags, n_classes)
+    """
     _check_finite(numbers, "shares", ids)
+    if has_rest:
+        _check_rest(numbers[:, :-1], ids)
     outside = (numbers < -_ROUNDING) | (numbers > 1 + _ROUNDING)
     if outside.any() and _looks_like_percent(numbers):
         scales = scales_in_shares(noise, sizes)
@@ -135,6 +162,8 @@ def check_shares(numbers: FloatArray, ids: Ids, noise: Laws, sizes: FloatArray) 
         if _are_whole(numbers)
         else f"correct or leave them out, or {_NOISE_ADVICE}",
     )
+    if numbers.ndim == 2 and numbers.shape[1] > 2:
+        return _shares_that_sum_to_one(numbers, ids)
     if numbers.ndim == 2:
         _refuse(
             numbers,
@@ -145,7 +174,44 @@ def check_shares(numbers: FloatArray, ids: Ids, noise: Laws, sizes: FloatArray) 
         )
         numbers = numbers[:, 1]
     _check_possible(numbers, sizes, noise, ids)
-    return np.where(noisy, numbers, np.clip(numbers, 0.0, 1.0))
+    return two_columns(np.where(noisy, numbers, np.clip(numbers, 0.0, 1.0)))
+
+
+def _check_rest(numbers: FloatArray, ids: Ids) -> None:
+    """Refuse shares that leave less than nothing."""
+    if not _looks_like_percent(numbers):  # which has a sentence of its own
+        _refuse(
+            numbers,
+            numbers.sum(axis=1) > 1 + _ROUNDING,
+            ids,
+            "shares must not sum to more than 1 where other= has the rest",
+            "correct them",
+        )
+
+
+def _shares_that_sum_to_one(numbers: FloatArray, ids: Ids) -> FloatArray:
+    """Return shares of more than two classes, scaled where decimals alone keep them from 1."""
+    numbers = np.clip(numbers, 0.0, 1.0)
+    total = numbers.sum(axis=1)
+    off = np.abs(total - 1)
+    digits = next((d for d in _DECIMALS if np.all(numbers == numbers.round(d))), None)
+    rounding = _ROUNDING if digits is None else 0.5 * numbers.shape[1] * 10.0**-digits
+    _refuse(
+        total,
+        off > max(rounding, _ROUNDING),
+        ids,
+        "shares of all classes must sum to 1",
+        "correct them, or name the class that has the rest with other=",
+    )
+    is_rounded = off > _ROUNDING
+    if is_rounded.any():
+        warn_caller(
+            f"the shares of {name_bags(np.asarray(ids, dtype=object)[is_rounded])} sum to 1 only "
+            "but for their decimals, so they are taken as rounded and scaled to sum to 1: pass "
+            "counts= if there are any.",
+            RoundedShareWarning,
+        )
+    return np.asarray(numbers / total[:, None])
 
 
 def _check_possible(shares: FloatArray, sizes: FloatArray, noise: Laws, ids: Ids) -> None:
@@ -175,19 +241,24 @@ def _are_whole(numbers: FloatArray) -> bool:
 def check_counts(
     numbers: FloatArray, sizes: FloatArray, declared: bool, ids: Ids, noise: Laws
 ) -> tuple[FloatArray, FloatArray]:
-    """Return shares and sizes of whole numbers of positives, or of both classes.
+    """Return shares and sizes of whole numbers of positives, or of all classes.
 
     Where noise was added the numbers may be negative, above the size, and not whole unless the
     noise is.
 
     Parameters
     ----------
-    numbers : ndarray of shape (n_bags,) or (n_bags, 2)
+    numbers : ndarray of shape (n_bags,) or (n_bags, n_classes)
     sizes : ndarray of shape (n_bags,)
         Declared sizes, else the rows seen.
     declared : bool
     ids : sequence of length n_bags
     noise : ndarray of shape (n_bags,)
+
+    Returns
+    -------
+    shares : ndarray of shape (n_bags, n_classes)
+    sizes : ndarray of shape (n_bags,)
     """
     _check_finite(numbers, "counts", ids)
     noisy = is_additive(noise)
@@ -207,14 +278,16 @@ def check_counts(
         f"pass shares= if these are shares, or {_NOISE_ADVICE} that is not whole",
     )
     if numbers.ndim == 2:
-        both = numbers.sum(axis=1)
+        total = numbers.sum(axis=1)
+        of_classes = "counts of both classes" if numbers.shape[1] == 2 else "counts of all classes"
         bad, rule = (
-            (both != sizes, "counts of both classes must sum to sizes")
+            (total != sizes, f"{of_classes} must sum to sizes")
             if declared
-            else (both < sizes, "counts of both classes must not sum to less than the rows seen")
+            else (total < sizes, f"{of_classes} must not sum to less than the rows seen")
         )
-        _refuse(both, bad | (both == 0), ids, rule, "correct them")
-        return numbers[:, 1] / both, both
+        _refuse(total, bad | (total == 0), ids, rule, "correct them")
+        shares = numbers / total[:, None]
+        return shares if numbers.shape[1] > 2 else two_columns(shares[:, 1]), total
     _refuse(
         numbers,
         (numbers > sizes) & ~noisy,
@@ -227,7 +300,7 @@ def check_counts(
     if noisy.all() and is_fraction.any() and numbers.min() >= 0 and numbers.max() <= 1:
         raise BagError("counts look like shares: all lie from 0 to 1; pass them as shares=.")
     _check_possible(numbers / sizes, sizes, noise, ids)
-    return numbers / sizes, sizes
+    return two_columns(numbers / sizes), sizes
 
 
 def check_sizes(numbers: FloatArray | None, n_rows: NDArray[np.int64], ids: Ids) -> FloatArray:

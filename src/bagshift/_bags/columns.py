@@ -25,10 +25,10 @@ class BagColumn:
     Attributes
     ----------
     ids : list of length n_entries
-    values : ndarray of shape (n_entries,) or (n_entries, 2)
+    values : ndarray of shape (n_entries,) or (n_entries, n_columns)
         NaN where an entry is missing.
     classes : list or None
-        Names of the two value columns of a frame.
+        Names of the value columns of a frame, where there are several.
     entry_of : dict
         Place of an id in `ids`, by its `canonical_id`.
     """
@@ -51,9 +51,10 @@ def read_column(
     Parameters
     ----------
     values : mapping, Series, frame or array-like
-        A mapping or pandas Series goes by bag id. A frame has a column of ids (named as the
+        A mapping or pandas Series goes by bag id; its entries may be mappings from class to
+        number, where an absent class has 0. A frame has a column of ids (named as the
         Series of row ids, or "bag" or "bag_id", or the index, or else the first column) and one
-        value column, or two, one per class. An index of whole numbers without a name is the ids
+        value column, or one per class. An index of whole numbers without a name is the ids
         where it holds more of them than the first column. Anything else holds one number per
         row, constant within each bag; so does a pandas Series or frame that shares its index
         with the row ids.
@@ -76,7 +77,7 @@ def read_column(
     """
     _check_form(values, name)
     if isinstance(values, Mapping):
-        column = _from_entries(list(values), list(values.values()), name, rows)
+        column = _from_mapping(list(values), list(values.values()), name, rows)
     elif hasattr(values, "columns"):
         column = _from_frame(values, name, rows, classes)
     elif hasattr(values, "iloc") and not _runs_along_rows(values.index, name, rows):
@@ -105,10 +106,26 @@ def _check_form(values: Any, name: str) -> None:
 # By bag id --------------------------------------------------------------------------------
 
 
+def _from_mapping(ids: list[Hashable], entries: list[Any], name: str, rows: RowIds) -> BagColumn:
+    if not entries or not all(isinstance(entry, Mapping) for entry in entries):
+        return _from_entries(ids, entries, name, rows)
+    labels = list(dict.fromkeys(label for entry in entries for label in entry))
+    if len(labels) < 2:
+        raise BagError(
+            f"{name} must hold one number per bag, or one for each class, but its entries "
+            f"name the one class {name_some(labels)}."
+        )
+    parts = [
+        to_numbers([entry.get(label, 0.0) for entry in entries], name, "bags", ids)
+        for label in labels
+    ]
+    return _by_id(ids, np.column_stack(parts), name, labels)
+
+
 def _from_entries(ids: list[Hashable], entries: Any, name: str, rows: RowIds) -> BagColumn:
     numbers = to_numbers(entries, name, "bags", ids)
     if numbers.ndim == 2 and numbers.shape[1] > 2:
-        _refuse_wide(ids, list(range(numbers.shape[1])), name, rows)
+        _refuse_transposed(ids, list(range(numbers.shape[1])), name, rows)
     return _by_id(ids, numbers, name)
 
 
@@ -126,7 +143,7 @@ def _from_frame(frame: Any, name: str, rows: RowIds, classes: Sequence[Hashable]
         return _from_row_columns(frame, value_columns, name, rows)
     ids = list_entries(frame.index if id_column is None else frame[id_column], name)
     if len(value_columns) > 2:
-        _refuse_wide(ids, value_columns, name, rows)
+        _refuse_transposed(ids, value_columns, name, rows)
     parts = [
         to_numbers(plain_numbers(frame[column]), name, "bags", ids) for column in value_columns
     ]
@@ -200,8 +217,6 @@ def _from_rows(values: Any, name: str, rows: RowIds) -> BagColumn:
     if len(values) != rows.n_rows:
         _refuse_length(values, name, rows)
     numbers = to_numbers(values, name, "rows", range(rows.n_rows))
-    if numbers.ndim == 2 and numbers.shape[1] > 2:
-        _refuse_wide(rows.ids, list(range(numbers.shape[1])), name, rows)
     in_bag = np.flatnonzero(rows.codes >= 0)
     codes = rows.codes[in_bag]
     first = np.empty(len(rows.ids), dtype=np.int64)
@@ -274,7 +289,7 @@ def _refuse_length(values: Any, name: str, rows: RowIds) -> NoReturn:
     if len(shape) == 2 and shape[0] <= shape[-1]:
         raise BagError(
             f"{name} has shape {shape} and looks transposed (classes x bags): pass a mapping from "
-            "bag id to the number of the positive class."
+            "bag id to the number of the positive class, or to one number per class."
         )
     raise BagError(
         f"{name} holds {shape[0]:,} numbers but bag_ids has {rows.n_rows:,} rows: pass one number "
@@ -282,19 +297,15 @@ def _refuse_length(values: Any, name: str, rows: RowIds) -> NoReturn:
     )
 
 
-def _refuse_wide(ids: list[Hashable], columns: list[Any], name: str, rows: RowIds) -> NoReturn:
-    """More than two columns: classes and bags swapped, or more than two classes."""
+def _refuse_transposed(ids: list[Hashable], columns: list[Any], name: str, rows: RowIds) -> None:
+    """Refuse more than two columns where classes and bags are swapped."""
     columns_are_bags = all(canonical_id(column) in rows.places for column in columns)
     ids_are_bags = any(canonical_id(bag) in rows.places for bag in ids)
     if columns_are_bags or (len(ids) <= len(columns) and not ids_are_bags):
         raise BagError(
             f"{name} looks transposed ({len(ids):,} classes x {len(columns):,} bags): pass one "
-            "entry per bag, that of the positive class."
+            "entry per bag, with a number for every class."
         )
-    raise BagError(
-        f"{name} has {len(columns):,} columns of numbers, {name_some(columns)}, but more than two "
-        "classes are not supported yet: pass one number per bag, that of the positive class."
-    )
 
 
 def check_distinct(column: BagColumn, name: str) -> None:

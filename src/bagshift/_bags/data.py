@@ -19,7 +19,7 @@ BoolArray = NDArray[np.bool_]
 ObjectArray = NDArray[np.object_]
 
 ROW_FIELDS = ("bag_index", "label_values", "is_source", "row_weights", "_row_numbers")
-BAG_FIELDS = ("ids", "positive_shares", "sizes", "weights", "noise", "_rows_built", "_origins")
+BAG_FIELDS = ("ids", "shares", "sizes", "weights", "noise", "_rows_built", "_origins")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -31,12 +31,13 @@ class BagData:
     is_source: BoolArray
     row_weights: FloatArray
     ids: ObjectArray
-    positive_shares: FloatArray
+    shares: FloatArray
     sizes: FloatArray
     weights: FloatArray
     noise: ObjectArray
     positive: Any = None
     negative: Any = None
+    classes: tuple[Any, ...] | None = None
     dropped: Dropped = field(default_factory=Dropped)
     # Which row a row was when its bag was built, how many rows the bag had then, and a random
     # mark that bags built together share:
@@ -45,7 +46,6 @@ class BagData:
     _origins: IntArray
 
     ndim: ClassVar[int] = 1
-    n_classes: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         for name in (*ROW_FIELDS, *BAG_FIELDS):
@@ -88,9 +88,25 @@ class BagData:
         return len(self.ids)
 
     @property
-    def shares(self) -> FloatArray:
-        """Shares of shape (n_bags, n_classes), columns negative and positive."""
-        return np.column_stack([1.0 - self.positive_shares, self.positive_shares])
+    def n_classes(self) -> int:
+        """Number of classes that shares are given of."""
+        return int(self.shares.shape[1])
+
+    @property
+    def positive_shares(self) -> FloatArray:
+        """Share of the positive class in each bag, of shape (n_bags,).
+
+        Raises
+        ------
+        BagError
+            When there are more than two classes.
+        """
+        if self.n_classes > 2:
+            raise BagError(
+                f"there are {self.n_classes} classes and none of them is the positive one: take "
+                "the shares of one class against the others with Bags.against_rest(label)."
+            )
+        return np.asarray(self.shares[:, 1])
 
     @property
     def is_noisy(self) -> BoolArray:
@@ -108,11 +124,13 @@ class BagData:
     @property
     def counts(self) -> FloatArray:
         """Counts of shape (n_bags, n_classes), shares times sizes."""
-        positives = self.positive_shares * self.sizes
-        whole = np.rint(positives)
-        is_whole = np.abs(positives - whole) <= 1e-12 * self.sizes  # but for rounding
-        positives = np.where(is_whole, whole, positives)
-        return np.column_stack([self.sizes - positives, positives])
+        counts = self.shares * self.sizes[:, None]
+        whole = np.rint(counts)
+        is_whole = np.abs(counts - whole) <= 1e-12 * self.sizes[:, None]  # but for rounding
+        counts = np.where(is_whole, whole, counts)
+        if self.n_classes == 2:
+            counts[:, 0] = self.sizes - counts[:, 1]
+        return counts
 
     @property
     def rows_per_bag(self) -> IntArray:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bagshift._bags.data import BagData
 
 _SHOWN_BAGS = 5
+_SHOWN_CLASSES = 8
 _SHOWN_LAWS = 2
 _LONGEST_TEXT = 60
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -32,7 +33,10 @@ def describe(bags: BagData) -> dict[str, str]:
     lines = {"rows": f"{len(bags):,}", "bags": f"{bags.n_bags:,}"}
     if bags.n_bags:
         lines["sizes"] = _range(bags.sizes)
-        lines["shares"] = _range(bags.positive_shares)
+        if bags.classes is None:
+            lines["shares"] = _range(bags.positive_shares)
+        else:
+            lines["classes"] = _classes(bags)
     noise = _noise(bags)
     if noise:
         lines["noise"] = noise
@@ -61,7 +65,7 @@ def to_text(bags: BagData) -> str:
 def to_html(bags: BagData) -> str:
     """Write the bags as two small tables: what they hold, and the first few bags."""
     lines = describe(bags)
-    if bags.n_bags:
+    if bags.n_bags and bags.classes is None:
         lines["shares"] += f"  0 {histogram(bags.clipped_shares)} 1"
     summary = "".join(
         f"<tr><th style='text-align:left'>{escape(key)}</th>"
@@ -88,15 +92,19 @@ def _first_bags(bags: BagData) -> str:
     if not bags.n_bags:
         return ""
     rows_per_bag = bags.rows_per_bag
+    shown = bags.shares[:, 1:] if bags.classes is None else bags.shares[:, :_SHOWN_CLASSES]
     rows = "".join(
         f"<tr><td style='text-align:left'>{escape(_shorten(str(bags.ids[place])))}</td>"
         f"<td>{rows_per_bag[place]:,}</td><td>{bags.sizes[place]:,.0f}</td>"
-        f"<td>{bags.positive_shares[place]:.3f}</td></tr>"
+        f"<td>{'</td><td>'.join(f'{share:.3f}' for share in shown[place])}</td></tr>"
         for place in range(min(bags.n_bags, _SHOWN_BAGS))
     )
     n_more = bags.n_bags - _SHOWN_BAGS
-    more = f"<tr><td colspan='4'>and {n_more:,} more</td></tr>" if n_more > 0 else ""
-    head = "".join(f"<th>{name}</th>" for name in ("bag", "rows", "size", "share"))
+    names = ["share"] if bags.classes is None else [*map(str, bags.classes[:_SHOWN_CLASSES])]
+    width = 3 + len(names)
+    more = f"<tr><td colspan='{width}'>and {n_more:,} more</td></tr>" if n_more > 0 else ""
+    names = [escape(_shorten(name)) for name in names]
+    head = "".join(f"<th>{name}</th>" for name in ("bag", "rows", "size", *names))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}{more}</tbody></table>"
 
 
@@ -107,6 +115,18 @@ def _count(number: str, unit: str) -> str:
 def _range(values: NDArray[np.float64]) -> str:
     low, middle, high = values.min(), np.median(values), values.max()
     return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g} (median {middle:.4g})"
+
+
+def _classes(bags: BagData) -> str:
+    """Name the first few classes with their mean shares."""
+    means = bags.shares.mean(axis=0)
+    named = [
+        f"{_shorten(str(label))} {mean:.3g}"
+        for label, mean in zip(bags.classes or (), means, strict=True)
+    ]
+    n_more = len(named) - _SHOWN_CLASSES
+    more = f" and {n_more} more" if n_more > 0 else ""
+    return f"{len(named)} ({', '.join(named[:_SHOWN_CLASSES])}{more})"
 
 
 def _noise(bags: BagData) -> str:

@@ -44,7 +44,7 @@ def join_tables(
         Place of each row's bag in its part's table.
     ids : sequence of ndarray
         Ids of each part's table.
-    properties : sequence of ndarray of shape (n_entries,)
+    properties : sequence of ndarray of shape (n_entries,) or (n_entries, n_columns)
         What must agree between entries of one id, over the stacked tables.
     rows_built : ndarray of shape (n_entries,)
         How many rows each entry's bag was built with.
@@ -68,7 +68,8 @@ def join_tables(
     bag_index = np.concatenate(list(map(look_up, parts, bag_indices)))
     clash = np.zeros(len(entries), dtype=bool)
     for values in (*properties, rows_built, origins):
-        clash[bag_of_entry[values != values[entries][bag_of_entry]]] = True
+        differs = values != values[entries][bag_of_entry]
+        clash[bag_of_entry[differs if differs.ndim == 1 else differs.any(axis=1)]] = True
     in_many_parts = np.bincount(bag_of_entry, minlength=len(entries)) > 1
     clash |= in_many_parts & (count_rows(bag_index, len(entries)) > rows_built[entries])
     if clash.any():

@@ -51,15 +51,22 @@ def read_known_labels(labels: Any, name: str) -> NDArray[np.object_]:
 
 def read_class_labels(positive: Any, negative: Any) -> tuple[Any, Any]:
     """Check the declared labels of the two classes, None where not declared."""
-    for name, label in (("positive", positive), ("negative", negative)):
-        if label is not None and (not _is_scalar(label) or is_blank(label)):
-            raise BagError(
-                f"{name} must be one label (text, number, boolean or date), not "
-                f"{name_some([label])}: name the class as the labels of the rows do."
-            )
+    positive, negative = check_label("positive", positive), check_label("negative", negative)
     if positive is not None and positive == negative:
         raise BagError(f"positive and negative must differ, but both are {positive!r}.")
-    return plain_id(positive), plain_id(negative)
+    return positive, negative
+
+
+def check_label(name: str, label: Any) -> Any:
+    """Check one declared label; None stays None."""
+    if label is None:
+        return None
+    if not _is_scalar(label) or is_blank(label):
+        raise BagError(
+            f"{name} must be one label (text, number, boolean or date), not "
+            f"{name_some([label])}: name the class as the labels of the rows do."
+        )
+    return plain_id(label)
 
 
 def _is_scalar(label: Any) -> bool:

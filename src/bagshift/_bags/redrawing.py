@@ -57,7 +57,7 @@ def redraw_bags(bags: Bags, generator: np.random.Generator) -> tuple[Rows, Bags]
         is_source=bags.is_source[rows],
         row_weights=bags.row_weights[rows],
         ids=np.arange(n_bags).astype(object),
-        positive_shares=bags.positive_shares[bag],
+        shares=bags.shares[bag],
         sizes=bags.sizes[bag],
         weights=bags.weights[bag],
         noise=bags.noise[bag],

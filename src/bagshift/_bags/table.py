@@ -2,7 +2,7 @@
 """The bag table: ids, shares, sizes, weights and noise laws of the bags that have rows."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,17 @@ from bagshift._bags.checks import (
     check_weights,
     near_miss_advice,
 )
+from bagshift._bags.class_columns import (
+    DeclaredClasses,
+    add_rest,
+    arrange_classes,
+)
 from bagshift._bags.columns import BagColumn, read_column
 from bagshift._bags.ids import IntArray, RowIds, is_blank, read_row_ids
 from bagshift._bags.noise_column import Laws, read_noise_column, repeat_law
 from bagshift._bags.numbers import FloatArray
 from bagshift.exceptions import BagError, name_some
 from bagshift.noise import NoiseLaw
-
-_SILENT_CLASSES: tuple[list[Hashable], ...] = ([0, 1], [-1, 1])
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,12 @@ class BagTable:
     Attributes
     ----------
     bag_index : ndarray of shape (n_rows,)
-    ids, shares, sizes, weights, noise : ndarray of shape (n_bags,)
+    ids, sizes, weights, noise : ndarray of shape (n_bags,)
+    shares : ndarray of shape (n_bags, n_classes)
+    classes : tuple or None
+        Labels of more than two classes.
+    positive, negative : label or None
+        Labels of two.
     dropped : Dropped
     """
 
@@ -69,6 +77,9 @@ class BagTable:
     sizes: FloatArray
     weights: FloatArray
     noise: Laws
+    classes: tuple[Any, ...] | None
+    positive: Any
+    negative: Any
     dropped: Dropped
 
 
@@ -80,8 +91,7 @@ def read_bag_table(
     sizes: Any,
     weights: Any,
     noise: Any,
-    positive: Any,
-    negative: Any,
+    declared: DeclaredClasses,
     on_unmatched: str,
     no_bag: Hashable,
 ) -> BagTable:
@@ -94,9 +104,9 @@ def read_bag_table(
     drop = on_unmatched == "drop"
     name = "shares" if counts is None else "counts"
     rows = read_row_ids(bag_ids, no_bag=no_bag, allow_blank=drop)
-    classes = [label for label in (positive, negative) if label is not None]
-    column = read_column(shares if counts is None else counts, name, rows, classes)
-    column = _order_classes(column, name, positive, negative)
+    given = shares if counts is None else counts
+    arranged = arrange_classes(read_column(given, name, rows, declared.labels), name, declared)
+    column = arranged.column
     entry_of_bag, dropped = _match(column, name, rows, drop)
     used = np.flatnonzero(entry_of_bag >= 0)
     ids = [rows.ids[place] for place in used]
@@ -110,11 +120,16 @@ def read_bag_table(
 
     final_sizes = check_sizes(companion(sizes, "sizes"), n_rows, ids)
     laws = _cover_noise(noise, rows, used, known, drop)
+    if arranged.classes is not None:
+        _check_no_laws(laws, len(arranged.classes))
+    if arranged.has_rest:
+        numbers = add_rest(numbers, 1.0 if counts is None else final_sizes)
     if counts is None:
-        final_shares = check_shares(numbers, ids, laws, final_sizes)
+        final_shares = check_shares(numbers, ids, laws, final_sizes, has_rest=arranged.has_rest)
     else:
-        declared = sizes is not None
-        final_shares, final_sizes = check_counts(numbers, final_sizes, declared, ids, laws)
+        final_shares, final_sizes = check_counts(
+            numbers, final_sizes, sizes is not None, ids, laws
+        )
     return BagTable(
         bag_index=bag_index,
         ids=np.fromiter(ids, dtype=object, count=len(ids)),
@@ -122,28 +137,19 @@ def read_bag_table(
         sizes=final_sizes,
         weights=check_weights(companion(weights, "weights"), ids),
         noise=laws,
+        classes=arranged.classes,
+        positive=arranged.positive,
+        negative=arranged.negative,
         dropped=dropped,
     )
 
 
-def _order_classes(column: BagColumn, name: str, positive: Any, negative: Any) -> BagColumn:
-    """Put two named columns in the order negative, positive."""
-    labels = column.classes
-    if labels is None:
-        return column
-    order = None
-    if positive is None and negative is None:
-        order = next((pair for pair in _SILENT_CLASSES if set(pair) == set(labels)), None)
-    elif positive in labels or (positive is None and negative in labels):
-        last = labels.index(positive) if positive in labels else 1 - labels.index(negative)
-        order = [labels[1 - last], labels[last]]
-    if order is None or (negative is not None and negative != order[0]):
+def _check_no_laws(laws: Laws, n_classes: int) -> None:
+    if any(law is not None for law in laws):
         raise BagError(
-            f"{name} has two columns, {name_some(labels)}, and it is not said which one is of the "
-            "positive class: pass positive= with its name, or select that column."
+            f"noise= is for two classes, but there are {n_classes}: leave it out, or take one "
+            "class against the others."
         )
-    places = [labels.index(label) for label in order]
-    return replace(column, values=column.values[:, places], classes=order)
 
 
 def _match(column: BagColumn, name: str, rows: RowIds, drop: bool) -> tuple[IntArray, Dropped]:
