@@ -289,8 +289,8 @@ def clip_shares(shares: ArrayLike, levels: ArrayLike) -> FloatArray:
     if bad.any():
         bags = bad.any(axis=1) if bad.ndim == 2 else bad
         raise BagError(
-            f"shares must lie in [0, 1] but do not at positions {name_some(np.flatnonzero(bags))}: "
-            "correct them."
+            "shares must lie in [0, 1] but do not at positions "
+            f"{name_some(np.flatnonzero(bags))}: correct them."
         )
     level = np.asarray(levels, dtype=np.float64)
     return np.clip(values, level, 1 - level)
