@@ -27,8 +27,8 @@ MOST_LINES = 450
 FLOORS = tuple(
     names.split()
     for names in (
-        "_core exceptions atomic noise _bags labels bags domains calibration kernels metrics"
-        " privacy",
+        "_core exceptions atomic noise _bags labels bags class_labels domains calibration kernels"
+        " metrics privacy",
         "solvers",
         "estimators",
         "model_selection",

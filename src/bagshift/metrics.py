@@ -156,6 +156,35 @@ def expected_share_error(bags: Bags, probability: ArrayLike) -> float:
     return _size_weighted_mean(bags, np.abs(expected_share_errors(bags, probability)))
 
 
+def class_share_error(bags: Bags, shares: ArrayLike) -> float:
+    r"""Size-weighted mean of how much of a bag would have to change its class.
+
+    For bag :math:`k` that is :math:`\tfrac12 \sum_c |\hat P_{kc} - P_{kc}|`, the total variation
+    between predicted and given shares; with two classes the absolute error of either.
+
+    Parameters
+    ----------
+    bags : Bags
+    shares : array-like of shape (n_bags, n_classes)
+        Predicted shares, in the order of ``bags.shares``.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 0 is best.
+
+    Examples
+    --------
+    >>> from bagshift import Bags
+    >>> bags = Bags.from_arrays(["a", "b"], {"a": [0.5, 0.5, 0], "b": [0, 0, 1]})
+    >>> class_share_error(bags, [[0.25, 0.5, 0.25], [0, 0, 1]])
+    0.125
+    """
+    given = np.clip(bags.shares, 0.0, 1.0)
+    errors = 0.5 * np.abs(np.asarray(shares, dtype=np.float64) - given).sum(axis=1)
+    return _size_weighted_mean(bags, errors)
+
+
 def overall_share(bags: Bags) -> float:
     """Size-weighted mean of the given shares.
 

@@ -300,8 +300,9 @@ def _refuse_length(values: Any, name: str, rows: RowIds) -> NoReturn:
 def _refuse_transposed(ids: list[Hashable], columns: list[Any], name: str, rows: RowIds) -> None:
     """Refuse more than two columns where classes and bags are swapped."""
     columns_are_bags = all(canonical_id(column) in rows.places for column in columns)
-    ids_are_bags = any(canonical_id(bag) in rows.places for bag in ids)
-    if columns_are_bags or (len(ids) <= len(columns) and not ids_are_bags):
+    n_bags = sum(canonical_id(bag) in rows.places for bag in ids)
+    is_wide = len(ids) <= len(columns)
+    if (columns_are_bags and (is_wide or n_bags < len(ids))) or (is_wide and not n_bags):
         raise BagError(
             f"{name} looks transposed ({len(ids):,} classes x {len(columns):,} bags): pass one "
             "entry per bag, with a number for every class."

@@ -23,9 +23,10 @@ from sklearn.utils.validation import (
 )
 
 from bagshift.bags import Bags
+from bagshift.estimators._class_scores import best_places, normalise, predicted_class_shares
 from bagshift.exceptions import BagError
 from bagshift.labels import explain_themselves
-from bagshift.metrics import share_error
+from bagshift.metrics import class_share_error, share_error
 
 Floats = NDArray[np.float64]
 
@@ -160,10 +161,12 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
     # Whether a classifier inside gets frames as they came, with text and names of columns.
     _hands_frames_on = False
+    # Whether it learns from shares and labels of more than two classes.
+    _takes_more_classes: ClassVar[bool] = False
 
     @abstractmethod
     def _scores(self, X: Any) -> Floats:
-        """Return the decision values of validated rows; shape (n_rows,)."""
+        """Return the decision values of validated rows; (n_rows,) or (n_rows, n_classes)."""
 
     @abstractmethod
     def _bag_tags(self) -> BagTags:
@@ -193,7 +196,7 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
             return object.__getattribute__(self, name)
 
     def decision_function(self, X: Any) -> Floats:
-        """Return the score of every row; positive values mean ``classes_[1]``.
+        """Return the score of every row; of two classes positive values mean ``classes_[1]``.
 
         Parameters
         ----------
@@ -202,7 +205,9 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Of more than two classes there is a column for each, in the order of ``classes_``, and
+            the highest one is predicted.
 
         Raises
         ------
@@ -222,7 +227,7 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
         return scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return a label for every row; a score of exactly zero gives ``classes_[0]``.
+        """Return a label for every row; at a tie the class that stands first in ``classes_``.
 
         Parameters
         ----------
@@ -233,8 +238,8 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,)
         """
-        is_second = self.decision_function(X) > 0
-        return np.asarray(self.classes_[is_second.astype(np.intp)])
+        scores = self.decision_function(X)
+        return np.asarray(self.classes_[best_places(scores)])
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return accuracy on labels, or 1 - share error on bags.
@@ -266,6 +271,8 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError("sample_weight goes with labels; weigh bags in Bags.from_arrays.")
         y.check_whole()
         scores = self.decision_function(X)
+        if scores.ndim == 2:
+            return 1.0 - class_share_error(y, predicted_class_shares(self.classes_, scores, y))
         return 1.0 - share_error(y, is_positive(scores, flipped=is_flipped(self, y)))
 
     def __sklearn_tags__(self) -> ClassifierTags:
@@ -284,7 +291,7 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
             input_tags=tags.input_tags,
             bag_tags=self._bag_tags(),
         )
-        own.classifier_tags.multi_class = False
+        own.classifier_tags.multi_class = self._takes_more_classes
         own.input_tags.sparse = True
         return own
 
@@ -410,10 +417,13 @@ class SigmoidProbabilities:
 
         Returns
         -------
-        ndarray of shape (n_rows, 2)
-            Columns in the order of ``classes_``; the larger one is the predicted class.
+        ndarray of shape (n_rows, n_classes)
+            Columns in the order of ``classes_``; the largest one is the predicted class. Of more
+            than two classes it is sigma of each score, divided by the sum over the classes.
         """
         score = self.decision_function(X)  # type: ignore[attr-defined]
+        if score.ndim == 2:
+            return normalise(expit(log_odds(self, score)), score)
         second = keep_side(expit(log_odds(self, score)), score)
         return np.column_stack([1.0 - second, second])
 

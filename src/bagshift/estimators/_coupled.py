@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
+from bagshift.estimators._class_training import ClassTraining, read_classes
 from bagshift.estimators._kernel_machine import KernelMachine, TransferKernelMachine
 from bagshift.estimators._training import TrainingData, read_training
 from bagshift.exceptions import warn_caller
@@ -129,6 +130,10 @@ class CoupledMachine(KernelMachine):
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
     }
+    # A number, and an array of one for each of more than two classes.
+    objective_: Any
+    dual_gap_: Any
+    intercept_interval_: Any
     # False where training solves a sequence of programs, which a search over one cannot do.
     _is_one_program: ClassVar[bool] = True
 
@@ -180,7 +185,10 @@ class CoupledMachine(KernelMachine):
             When the solver, or a method that trains again and again, stopped before its end.
         """
         self._check_parameters()
-        given = read_training(self, X, y, source=source, sample_weight=sample_weight)
+        read = read_classes if self._takes_more_classes else read_training
+        given = read(self, X, y, source=source, sample_weight=sample_weight)
+        if isinstance(given, ClassTraining):
+            return self._fit_each_class(given)
         data = self._select(given)
         kernel = self._kernel(data)
         result = self._train(data, kernel)
@@ -190,6 +198,22 @@ class CoupledMachine(KernelMachine):
         if complaint:
             warn_caller(complaint, ConvergenceWarning)
         return self
+
+    def _fit_each_class(self, given: ClassTraining) -> Self:
+        """Train one machine for each class, of it against all the others, on one kernel."""
+        views = [self._select(view) for view in given.each_against_rest()]
+        kernel = self._kernel(views[0])
+        results = self._train_each(views, kernel)
+        self._store_each(given, views, kernel, results)
+        complaints = [said for said in map(self._complaint, results) if said]
+        if complaints:
+            warn_caller(complaints[0], ConvergenceWarning)
+        return self
+
+    def _train_each(self, views: list[TrainingData], kernel: Kernel) -> list[Any]:
+        """Return the solutions of all classes, whose units are the same."""
+        gram = finite_gram(kernel, views[0])
+        return [self._solve(view, gram) for view in views]
 
     def _train(self, data: TrainingData, kernel: Kernel) -> CoupledResult:
         """Return the solution on the units of ``data``."""
@@ -229,6 +253,34 @@ class CoupledMachine(KernelMachine):
             self.source_intercept_ = np.array([result.intercept_source])
             coefficients["source_"] = row_coefficients(result.source_coefficients, data)
         self._store_expansion(data, coefficients)
+
+    def _store_each(
+        self,
+        given: ClassTraining,
+        views: list[TrainingData],
+        kernel: Kernel,
+        results: list[Any],
+    ) -> None:
+        """Turn the dual solutions of all classes into fitted attributes."""
+        self._begin(given, kernel)
+        self._store_solutions(results)
+        self.intercept_ = np.array([result.intercept_target for result in results])
+        pairs = list(zip(views, results, strict=True))
+        coefficients = {"": np.array([self._coefficients(*pair) for pair in pairs])}
+        if results[0].n_source:
+            self.source_intercept_ = np.array([result.intercept_source for result in results])
+            coefficients["source_"] = np.array(
+                [row_coefficients(result.source_coefficients, view) for view, result in pairs]
+            )
+        self._store_expansion(views[0], coefficients)
+
+    def _store_solutions(self, results: list[Any]) -> None:
+        """Store what the solver says of each class."""
+        self.n_iter_ = sum(result.n_iter for result in results)
+        self.objective_ = np.array([result.objective for result in results])
+        self.dual_gap_ = np.array([result.dual_gap for result in results])
+        self.converged_ = all(result.converged for result in results)
+        self.intercept_interval_ = np.array([result.intercept_interval for result in results])
 
     def _coefficients(self, data: TrainingData, result: Any) -> Floats:
         """Return the coefficients of all rows in the decision function."""

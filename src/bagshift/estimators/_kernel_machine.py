@@ -13,6 +13,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from bagshift.estimators._base import BagClassifier, ClassifierTags
+from bagshift.estimators._class_training import ClassTraining
 from bagshift.estimators._feature_space import ColumnScale, FeatureSpace
 from bagshift.estimators._training import TrainingData
 from bagshift.kernels import (
@@ -27,6 +28,16 @@ from bagshift.solvers import LinearMachine
 
 Floats = NDArray[np.float64]
 
+# Fitted attributes with a row for each class, and those that all classes share.
+_OF_EACH_CLASS = (
+    "intercept_",
+    "coef_",
+    "dual_coef_",
+    "source_intercept_",
+    "source_coef_",
+    "source_dual_coef_",
+)
+_OF_ALL_CLASSES = ("support_vectors_", "frequencies_", "feature_center_", "feature_scale_")
 # Rows that are mapped at a time.
 _MAPPED_ROWS = 8192
 
@@ -59,13 +70,14 @@ class KernelMachine(BagClassifier):
                 weights=data.row_weight,
             )
 
-    def _begin(self, data: TrainingData, kernel: Kernel) -> None:
+    def _begin(self, data: TrainingData | ClassTraining, kernel: Kernel) -> None:
         """Forget the attributes of an earlier fit and store what every machine has."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             if name not in ("n_features_in_", "feature_names_in_"):
                 delattr(self, name)
         self.classes_ = data.classes
-        self.positive_class_ = data.positive
+        if not isinstance(data, ClassTraining):
+            self.positive_class_ = data.positive
         self.kernel_ = kernel
 
     def _by_column(self, data: TrainingData, coefficients: Floats) -> Floats:
@@ -128,20 +140,30 @@ class KernelMachine(BagClassifier):
             setattr(self, f"{prefix}dual_coef_", space.feature_map.coefficients(weights)[None, :])
         setattr(self, f"{prefix}intercept_", np.array([intercept]))
 
+    def _stack(self, parts: list[KernelMachine]) -> None:
+        """Take the fitted attributes of machines on the same features, one for each class."""
+        for name in _OF_EACH_CLASS:
+            if hasattr(parts[0], name):
+                setattr(self, name, np.concatenate([getattr(part, name) for part in parts]))
+        for name in _OF_ALL_CLASSES:
+            if hasattr(parts[0], name):
+                setattr(self, name, getattr(parts[0], name))
+
     def _store_scale(self, scale: ColumnScale | None) -> None:
         if scale is not None:
             self.feature_center_, self.feature_scale_ = scale.center, scale.scale
 
     def _scores(self, X: Any) -> Floats:
-        return self._expansion(X, "") + float(self.intercept_[0])
+        return one_or_more(self._expansion(X, "") + self.intercept_)
 
     def _expansion(self, X: Any, prefix: str) -> Floats:
+        """Return scores without their intercepts; shape (n_rows, n_outputs)."""
         if hasattr(self, "frequencies_"):
             return mapped_scores(FourierMap(self.frequencies_), X, getattr(self, f"{prefix}coef_"))
         if self.kernel_.name == "linear":
             scores = safe_sparse_dot(X, getattr(self, f"{prefix}coef_").T, dense_output=True)
-            return np.asarray(scores, dtype=np.float64).ravel()
-        coefficients = getattr(self, f"{prefix}dual_coef_")[0]
+            return np.asarray(scores, dtype=np.float64)
+        coefficients = getattr(self, f"{prefix}dual_coef_").T
         if self.kernel_.name == "precomputed":
             scores = safe_sparse_dot(X, coefficients, dense_output=True)
             return np.asarray(scores, dtype=np.float64)
@@ -182,7 +204,7 @@ class TransferKernelMachine(KernelMachine):
         return self._score_rows(X, self._source_scores)
 
     def _source_scores(self, X: Any) -> Floats:
-        return self._expansion(X, "source_") + float(self.source_intercept_[0])
+        return one_or_more(self._expansion(X, "source_") + self.source_intercept_)
 
 
 def mapped_scores(feature_map: FeatureMap, X: Any, coef: Floats) -> Floats:
@@ -192,14 +214,19 @@ def mapped_scores(feature_map: FeatureMap, X: Any, coef: Floats) -> Floats:
     ----------
     feature_map : FeatureMap
     X : matrix of shape (n_rows, n_features)
-    coef : ndarray of shape (1, n_components)
+    coef : ndarray of shape (n_outputs, n_components)
 
     Returns
     -------
-    ndarray of shape (n_rows,)
+    ndarray of shape (n_rows, n_outputs)
     """
-    scores = np.empty(int(X.shape[0]))
+    scores = np.empty((int(X.shape[0]), len(coef)))
     for start in range(0, len(scores), _MAPPED_ROWS):
         part = slice(start, start + _MAPPED_ROWS)
-        scores[part] = feature_map.transform(X[part]) @ coef[0]
+        scores[part] = feature_map.transform(X[part]) @ coef.T
     return scores
+
+
+def one_or_more(scores: Floats) -> Floats:
+    """Return scores of two classes, which have one column, without that axis."""
+    return np.asarray(scores[:, 0] if scores.shape[1] == 1 else scores)

@@ -17,8 +17,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from bagshift.estimators._class_training import ClassTraining
 from bagshift.estimators._coupled import CoupledMachine, Loss, Losses, coupled_problem
 from bagshift.estimators._feature_space import FeatureSpace, feature_space
 from bagshift.estimators._fit_report import fit_report
@@ -97,15 +99,31 @@ class ScalableMachine(CoupledMachine):
         solver = choose_solver(self.solver, kernel, data)
         if solver == "exact":
             return super()._train(data, kernel)
+        return self._train_explicitly([data], kernel, solver)[0]
+
+    def _train_each(self, views: list[TrainingData], kernel: Kernel) -> list[Any]:
+        solver = choose_solver(self.solver, kernel, views[0])
+        if solver == "exact":
+            return super()._train_each(views, kernel)
+        return self._train_explicitly(views, kernel, solver)
+
+    def _train_explicitly(
+        self, views: list[TrainingData], kernel: Kernel, solver: str
+    ) -> list[Any]:
+        """Return solutions for data that differ in labels and shares only."""
         space = feature_space(
             kernel,
-            data,
-            n_components=_number_of_components(self.n_components, data),
+            views[0],
+            n_components=_number_of_components(self.n_components, views[0]),
             feature_map=self.feature_map,
             random_state=self.random_state,
         )
-        problem = explicit_problem(space, data, self._losses(data))
-        return ExplicitSolution(self._solve_explicitly(problem, solver), space, solver)
+        features = explicit_features(space, views[0])
+        problems = [explicit_problem(features, self._losses(view)) for view in views]
+        return [
+            ExplicitSolution(self._solve_explicitly(problem, solver), space, solver)
+            for problem in problems
+        ]
 
     def _explicit_limits(self, solver: str) -> tuple[float, int]:
         """Return tolerance and limit of passes of a solver on explicit features."""
@@ -139,6 +157,26 @@ class ScalableMachine(CoupledMachine):
             self._store_machine(data, result.space, "source_", machines.source)
         self.fit_report_ = fit_report(data, result.solver, result.space)
 
+    def _store_each(
+        self,
+        given: ClassTraining,
+        views: list[TrainingData],
+        kernel: Kernel,
+        results: list[Any],
+    ) -> None:
+        if isinstance(results[0], CoupledResult):
+            super()._store_each(given, views, kernel, results)
+            self.fit_report_ = fit_report(views[0], "exact", None)
+            return
+        parts = [clone(self) for _ in results]
+        for part, view, result in zip(parts, views, results, strict=True):
+            part.n_features_in_ = self.n_features_in_
+            part._store(view, kernel, result)
+        self._begin(given, kernel)
+        self._stack(parts)
+        self._store_solutions([result.result for result in results])
+        self.fit_report_ = fit_report(views[0], results[0].solver, results[0].space)
+
 
 def choose_solver(wanted: str, kernel: Kernel, data: TrainingData) -> str:
     """Return which solver takes the data.
@@ -171,20 +209,31 @@ def _number_of_components(wanted: int | str | None, data: TrainingData) -> int |
     return default_n_components(data.n_source + len(data.bags))
 
 
-def explicit_problem(
-    space: FeatureSpace, data: TrainingData, losses: Losses
-) -> CoupledLinearProblem:
-    """State a program on explicit features.
+@dataclass(frozen=True, eq=False)
+class ExplicitFeatures:
+    """Features of all units.
+
+    Attributes
+    ----------
+    source : matrix of shape (n_source, n_components) or None
+    target : matrix of shape (n_target_units, n_components)
+    """
+
+    source: Any
+    target: Any
+
+
+def explicit_features(space: FeatureSpace, data: TrainingData) -> ExplicitFeatures:
+    """Map source rows, and means of bags and labelled rows.
 
     Parameters
     ----------
     space : FeatureSpace
     data : TrainingData
-    losses : Losses
 
     Returns
     -------
-    CoupledLinearProblem
+    ExplicitFeatures
 
     Raises
     ------
@@ -203,9 +252,26 @@ def explicit_problem(
     )
     source = None
     if data.n_source:
-        mapped = space.transform(data.X_source, data.X_source.dtype)
-        source = _units(mapped, [losses.source])
-    return CoupledLinearProblem(source, _units(means, losses.target), losses.coupling)
+        source = space.transform(data.X_source, data.X_source.dtype)
+    return ExplicitFeatures(source, means)
+
+
+def explicit_problem(features: ExplicitFeatures, losses: Losses) -> CoupledLinearProblem:
+    """State a program on explicit features.
+
+    Parameters
+    ----------
+    features : ExplicitFeatures
+    losses : Losses
+
+    Returns
+    -------
+    CoupledLinearProblem
+    """
+    source = None
+    if features.source is not None:
+        source = _units(features.source, [losses.source])
+    return CoupledLinearProblem(source, _units(features.target, losses.target), losses.coupling)
 
 
 def _units(features: Any, losses: list[Loss]) -> LinearUnits:

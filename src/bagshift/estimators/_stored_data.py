@@ -87,6 +87,11 @@ class StoredData:
         return len(self.source_signs)
 
     @property
+    def source_contrasts(self) -> bool:
+        """Whether there are source rows; they were checked to be of both classes."""
+        return self.n_source > 0
+
+    @property
     def source_weight(self) -> Floats:
         """Ones, which take no memory."""
         return np.broadcast_to(1.0, self.n_source)

@@ -7,30 +7,17 @@ features) or a labelled target row. Everything after this module sees units only
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_y, check_consistent_length
 
 from bagshift.bags import Bags
-from bagshift.domains import split_domains
-from bagshift.estimators._advice import (
-    IF_IDS,
-    MAKE_BAGS,
-    labels_beside_source,
-    no_target,
-    who_is_positive,
-)
-from bagshift.estimators._base import validate_rows
-from bagshift.estimators._kernel_matrix import check_kernel_matrix
+from bagshift.estimators._advice import who_is_positive
+from bagshift.estimators._given_training import GivenTraining, is_pairwise, one_class, read_given
 from bagshift.estimators._scale import warn_if_scales_differ
-from bagshift.estimators._source_argument import read_source, row_weights
 from bagshift.labels import (
     resolve_classes,
     warn_if_flipped,
@@ -38,9 +25,6 @@ from bagshift.labels import (
 )
 
 Floats = NDArray[np.float64]
-
-# Truth values, whole numbers and text: none is missing, infinite or between two classes.
-_KINDS_OF_CLASSES = "biuU"
 
 
 @dataclass(frozen=True)
@@ -95,6 +79,12 @@ class TrainingData:
         signs = np.concatenate(
             [self.source_signs * self.source_weight, self.labelled_signs * self.labelled_weight]
         )
+        return bool(signs.min(initial=0.0) < 0 < signs.max(initial=0.0))
+
+    @property
+    def source_contrasts(self) -> bool:
+        """Whether source rows that count are of both classes."""
+        signs = self.source_signs * self.source_weight
         return bool(signs.min(initial=0.0) < 0 < signs.max(initial=0.0))
 
     @property
@@ -183,20 +173,30 @@ def read_training(
     ValueError
         When the arguments do not fit together or hold values that cannot be used.
     """
-    if y is None and source is not None:
-        y = Bags.unlabelled(_n_rows(X))
-    if isinstance(y, Bags):
-        if sample_weight is not None:
-            raise ValueError(
-                "sample_weight goes with plain labels only; give bags their weights in "
-                "Bags.from_arrays(weights=...) and source rows theirs in source=(X, y, weight)."
-            )
-        return _read_domains(estimator, X, y, source)
-    if isinstance(y, Mapping):
-        raise ValueError(f"y is a mapping; {MAKE_BAGS}.")
-    if source is not None:
-        raise ValueError(labels_beside_source(estimator))
-    return _read_labels(estimator, X, y, sample_weight)
+    given = read_given(estimator, X, y, source=source, sample_weight=sample_weight)
+    return binary_training(estimator, given)
+
+
+def binary_training(estimator: Any, given: GivenTraining) -> TrainingData:
+    """Sort what was given into units of two classes.
+
+    Parameters
+    ----------
+    estimator : BagClassifier
+    given : GivenTraining
+
+    Returns
+    -------
+    TrainingData
+
+    Raises
+    ------
+    ValueError
+        When there are more or fewer classes, or it is not said which of them is positive.
+    """
+    if given.labels is not None:
+        return _of_labels(given, given.labels)
+    return _of_domains(estimator, given)
 
 
 def require_one_history(data: TrainingData, name: str) -> None:
@@ -227,85 +227,28 @@ def signs_of(labels: ArrayLike, classes: NDArray[Any]) -> Floats:
     return np.where(np.asarray(labels) == classes[1], 1.0, -1.0)
 
 
-def _n_rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def _read_labels(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> TrainingData:
+def _of_labels(given: GivenTraining, y: NDArray[Any]) -> TrainingData:
     """Plain labels: every row is a labelled target row."""
-    if y is None:
-        raise ValueError(no_target(estimator))
-    X = validate_rows(estimator, X, reset=True)
-    if not _are_classes(y):
-        y = _check_y(y, estimator=estimator)
-    check_consistent_length(X, y)
-    if not _are_classes(y):
-        try:
-            check_classification_targets(y)
-        except ValueError as error:
-            raise ValueError(f"{error} To learn from shares, {MAKE_BAGS}.") from error
     classes = np.unique(y)
-    if len(classes) > 2:
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(y)}; {IF_IDS}."
-        )
-    if len(classes) < 2:
-        raise ValueError(_one_class(classes.tolist()[0]))
-    weight = row_weights(sample_weight, X)
-    # A row of weight zero must not even move the kernel width: it is as if it were not there.
-    kept = np.flatnonzero(weight > 0)
-    if len(kept) < len(y) and len(np.unique(y[kept])) < 2:
-        raise ValueError("Rows with a positive sample_weight hold fewer than two classes.")
-    if _is_pairwise(estimator):
-        check_kernel_matrix(None, X)
-    order = None
-    if len(kept) < len(y):
-        order = kept if _is_pairwise(estimator) else None
-        X = X[kept][:, kept] if _is_pairwise(estimator) else _safe_indexing(X, kept)
-        y, weight = y[kept], weight[kept]
     nothing = np.empty(0)
     return TrainingData(
         classes=classes,
         positive=classes[1],
         X_source=None,
-        X_target=X,
+        X_target=given.X_target,
         source_signs=nothing,
         source_weight=nothing,
-        bags=Bags.unlabelled(len(y)),
+        bags=given.bags,
         labelled_rows=np.arange(len(y)),
         labelled_signs=signs_of(y, classes),
-        labelled_weight=weight,
-        column_order=order,
+        labelled_weight=np.ones(len(y)) if given.weight is None else given.weight,
+        column_order=given.column_order,
     )
 
 
-def _are_classes(labels: Any) -> bool:
-    """Whether labels are an array that scikit-learn's checks have nothing to say of."""
-    return (
-        type(labels) is np.ndarray and labels.ndim == 1 and labels.dtype.kind in _KINDS_OF_CLASSES
-    )
-
-
-def _read_domains(estimator: Any, X: Any, y: Bags, source: Any) -> TrainingData:
-    """Bags, with a source given beside them or stacked into them."""
-    X = validate_rows(estimator, X, reset=True)
-    if X.shape[0] != len(y):
-        raise ValueError(f"X has {X.shape[0]} rows but the bags describe {len(y)} rows.")
-    if np.any(y.is_source) and source is not None:
-        raise ValueError("These bags already hold source rows (stack_domains); leave source= out.")
-    order = None
-    if np.any(y.is_source):
-        (X_source, labels, weight), X, bags = _split_stacked(X, y)
-        if _is_pairwise(estimator):
-            order = np.concatenate([np.flatnonzero(y.is_source), np.flatnonzero(~y.is_source)])
-            X_source, X = X_source[:, order], X[:, order]
-    else:
-        bags = y
-        X_source, labels, weight = read_source(estimator, source, beside=X)
-    if _is_pairwise(estimator):
-        check_kernel_matrix(X_source, X)
-    bags.check_whole()
+def _of_domains(estimator: Any, given: GivenTraining) -> TrainingData:
+    """Bags, with a source or without one."""
+    bags, labels = given.bags, given.source_labels
     classes = resolve_classes(labels, bags)
     positive = classes[1]
     classes = np.sort(classes)
@@ -313,33 +256,26 @@ def _read_domains(estimator: Any, X: Any, y: Bags, source: Any) -> TrainingData:
         source_signs = np.empty(0)
     else:
         source_signs = signs_of(labels, classes)
-        if len(np.unique(source_signs[weight > 0])) < 2:
+        if len(np.unique(source_signs[given.source_weight > 0])) < 2:
             raise ValueError("Source rows with a positive weight hold fewer than two classes.")
-        if not _is_pairwise(estimator):
-            warn_if_scales_differ(X_source, X)
+        if not is_pairwise(estimator):
+            warn_if_scales_differ(given.X_source, given.X_target)
     has_label = bags.has_label
     data = TrainingData(
         classes=classes,
         positive=positive,
-        X_source=X_source,
-        X_target=X,
+        X_source=given.X_source,
+        X_target=given.X_target,
         source_signs=source_signs,
-        source_weight=np.empty(0) if labels is None else weight,
+        source_weight=given.source_weight,
         bags=bags,
         labelled_rows=np.flatnonzero(has_label),
         labelled_signs=labelled_signs(bags, classes),
         labelled_weight=bags.row_weights[has_label].astype(np.float64),
-        column_order=order,
+        column_order=given.column_order,
     )
     _warn(data, who_is_positive(estimator))
     return data
-
-
-def _split_stacked(X: Any, y: Bags) -> tuple[Any, Any, Bags]:
-    source, X_target, bags = split_domains(X, y)
-    if len(bags) == 0:
-        raise ValueError("The stacked rows hold source rows only; target rows are needed too.")
-    return source, X_target, bags
 
 
 def labelled_signs(bags: Bags, classes: NDArray[Any]) -> Floats:
@@ -384,16 +320,7 @@ def require_two_classes(data: TrainingData) -> None:
     ValueError
     """
     if not data.n_source and not data.bags.n_bags and len(set(data.labelled_signs)) == 1:
-        raise ValueError(_one_class(data.classes.tolist()[int(data.labelled_signs[0] > 0)]))
-
-
-def _one_class(label: Any) -> str:
-    return f"The labels hold one class, {label!r}; two classes are needed to learn from."
-
-
-def _is_pairwise(estimator: Any) -> bool:
-    kernel = getattr(estimator, "kernel", None)
-    return isinstance(kernel, str) and kernel == "precomputed"
+        raise ValueError(one_class(data.classes.tolist()[int(data.labelled_signs[0] > 0)]))
 
 
 def _warn(data: TrainingData, from_where: str) -> None:

@@ -146,6 +146,7 @@ class InverseCalibrationSVM(SigmoidProbabilities, InBagPosteriors, ScalableMachi
     array([0, 0, 0, 1, 1, 1])
     """
 
+    _takes_more_classes = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ScalableMachine._parameter_constraints,
         **CALIBRATION_CONSTRAINTS,

@@ -136,6 +136,7 @@ class SourceSVM(ScalableMachine):
     array([0, 0, 0, 1])
     """
 
+    _takes_more_classes = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ScalableMachine._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="left")],

@@ -189,6 +189,7 @@ class TGPLM(SigmoidProbabilities, InBagPosteriors, TransferKernelMachine, Scalab
     True
     """
 
+    _takes_more_classes = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ScalableMachine._parameter_constraints,
         **CALIBRATION_CONSTRAINTS,
@@ -256,7 +257,7 @@ class TGPLM(SigmoidProbabilities, InBagPosteriors, TransferKernelMachine, Scalab
                 bag_loss(self, data, self.C_target, score_scale=self.score_scale),
                 hinge_loss(data.labelled_signs, self.C_target * data.labelled_weight),
             ],
-            coupling=self.coupling if data.n_source else 0.0,
+            coupling=self.coupling if data.source_contrasts else 0.0,
         )
 
     def _score_scale(self) -> float:

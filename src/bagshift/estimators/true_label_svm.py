@@ -104,6 +104,7 @@ class TrueLabelSVM(CoupledMachine):
     1.0
     """
 
+    _takes_more_classes = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CoupledMachine._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="left")],

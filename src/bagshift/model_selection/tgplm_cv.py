@@ -138,6 +138,7 @@ class TGPLMCV(InBagPosteriors, BagSearchCV):
     """
 
     _machine_class: ClassVar[type[Any]] = TGPLM
+    _takes_more_classes = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = search_constraints(TGPLM)
 
     def __init__(
