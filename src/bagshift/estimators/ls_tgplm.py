@@ -44,15 +44,22 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
-from bagshift.calibration import inverse_calibrate
-from bagshift.estimators._base import BagTags, SigmoidProbabilities
+from bagshift.calibration import (
+    centred_log_ratio,
+    class_codes,
+    class_probabilities,
+    inverse_calibrate,
+)
+from bagshift.estimators._base import BagTags, SigmoidProbabilities, log_odds
+from bagshift.estimators._class_scores import normalise
+from bagshift.estimators._class_training import ClassTraining, read_classes
 from bagshift.estimators._coupled import finite_gram, row_coefficients
 from bagshift.estimators._in_bags import InBagPosteriors
 from bagshift.estimators._inverse_calibrated_loss import CALIBRATION_CONSTRAINTS, bag_weights
-from bagshift.estimators._kernel_machine import TransferKernelMachine
-from bagshift.estimators._training import TrainingData, read_training
+from bagshift.estimators._kernel_machine import TransferKernelMachine, one_or_more
+from bagshift.estimators._training import TrainingData
 from bagshift.exceptions import warn_caller
-from bagshift.kernels import Kernel, require_gram
+from bagshift.kernels import require_gram
 from bagshift.solvers import (
     CoupledLeastSquaresProblem,
     CoupledLeastSquaresResult,
@@ -142,7 +149,8 @@ class LSTGPLM(SigmoidProbabilities, InBagPosteriors, TransferKernelMachine):
     of them the factorisation takes no time beside it; it grows with their number cubed.
 
     Every zero among the shares of more than two classes moves the targets of all of them: raise
-    ``clip`` where many bags miss classes.
+    ``clip`` where many bags miss classes. A class that the source has no row of is taken there for
+    one that none of its rows is of, and the coupling carries that over.
 
     References
     ----------
@@ -168,6 +176,7 @@ class LSTGPLM(SigmoidProbabilities, InBagPosteriors, TransferKernelMachine):
     (10,)
     """
 
+    _takes_more_classes = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TransferKernelMachine._parameter_constraints,
         "C_source": [Interval(Real, 0.0, None, closed="left")],
@@ -239,17 +248,20 @@ class LSTGPLM(SigmoidProbabilities, InBagPosteriors, TransferKernelMachine):
             When costs are so high that rounding decides about the scores.
         """
         self._check_parameters()
-        data = read_training(self, X, y, source=source, sample_weight=sample_weight)
+        data = read_classes(self, X, y, source=source, sample_weight=sample_weight)
         if data.n_source and not data.n_target_units:
             raise ValueError(
                 "LSTGPLM needs bags or labelled rows of the target beside the source; use "
                 "SourceSVM to learn from the source alone."
             )
-        kernel = self._kernel(data)
+        # The units are the same for all classes.
+        units = data.against_rest(0) if isinstance(data, ClassTraining) else data
+        kernel = self._kernel(units)
         require_gram(data.n_source, data.n_target_units, np.float64, n_kernels=2)
-        problem = self._problem(data, finite_gram(kernel, data))
+        problem = self._problem(data, finite_gram(kernel, units))
         result = solve_coupled_least_squares(problem)
-        self._store(data, kernel, result)
+        self._begin(data, kernel)
+        self._store(units, result)
         if not result.score_error <= _TOLERANCE * np.abs(problem.targets).max(initial=1.0):
             warn_caller(
                 f"Rounding moves scores by {result.score_error:.2g}; lower the costs, or scale "
@@ -258,9 +270,10 @@ class LSTGPLM(SigmoidProbabilities, InBagPosteriors, TransferKernelMachine):
             )
         return self
 
-    def _problem(self, data: TrainingData, gram: NDArray[Any]) -> CoupledLeastSquaresProblem:
+    def _problem(
+        self, data: TrainingData | ClassTraining, gram: NDArray[Any]
+    ) -> CoupledLeastSquaresProblem:
         """Return the least-squares problem of all units and outputs."""
-        parts = [_source_codes(data), self.score_scale * self._bag_targets(data), _row_codes(data)]
         costs = [
             self.C_source * data.source_weight,
             self.C_target * bag_weights(data.bags, self.bag_weight),
@@ -269,38 +282,25 @@ class LSTGPLM(SigmoidProbabilities, InBagPosteriors, TransferKernelMachine):
         return CoupledLeastSquaresProblem(
             gram=gram,
             n_source=data.n_source,
-            targets=np.concatenate(parts),
+            targets=_targets(data, self.clip, self.score_scale),
             costs=np.concatenate(costs),
             coupling=self.coupling if data.n_source else 0.0,
         )
 
-    def _bag_targets(self, data: TrainingData) -> Floats:
-        """Return the wanted mean score of every bag and output."""
-        bags = data.bags
-        wanted = inverse_calibrate(
-            data.shares,
-            clip=self.clip,
-            sizes=bags.sizes,
-            n_rows=len(bags),
-            noisy=bags.is_noisy,
-        )
-        return wanted.centres[:, None]
-
-    def _store(
-        self, data: TrainingData, kernel: Kernel, result: CoupledLeastSquaresResult
-    ) -> None:
-        """Turn the solution into fitted attributes, and forget those of an earlier fit."""
-        self._begin(data, kernel)
-        left_out = result.left_out_residuals[: data.bags.n_bags]
-        self.leave_one_bag_out_ = left_out[:, 0]
-        self.objective_ = float(result.objective[0])
+    def _store(self, units: TrainingData, result: CoupledLeastSquaresResult) -> None:
+        """Turn the solution into fitted attributes."""
+        self.leave_one_bag_out_ = one_or_more(result.left_out_residuals[: units.bags.n_bags])
+        self.objective_ = result.objective if len(self.classes_) > 2 else result.objective[0]
         self.score_error_ = result.score_error
         self.intercept_ = result.intercept_target
-        coefficients = {"": _by_row(result.target_coefficients, data)}
-        if data.n_source:
+        coefficients = {"": _by_row(result.target_coefficients, units)}
+        if units.n_source:
             self.source_intercept_ = result.intercept_source
-            coefficients["source_"] = _by_row(result.source_coefficients, data)
-        self._store_expansion(data, coefficients)
+            coefficients["source_"] = _by_row(result.source_coefficients, units)
+        self._store_expansion(units, coefficients)
+
+    def _chances(self, scores: Floats) -> Floats:
+        return normalise(class_probabilities(log_odds(self, scores)), scores)
 
     def _score_scale(self) -> float:
         return float(self.score_scale)
@@ -309,14 +309,24 @@ class LSTGPLM(SigmoidProbabilities, InBagPosteriors, TransferKernelMachine):
         return BagTags(uses_source=True)
 
 
-def _source_codes(data: TrainingData) -> Floats:
-    return data.source_signs[:, None]
+def _targets(data: TrainingData | ClassTraining, clip: Any, scale: float) -> Floats:
+    """Return the wanted scores of all units: of the second of two classes, or of each of more."""
+    bags = data.bags
+    settings: dict[str, Any] = {
+        "clip": clip,
+        "sizes": bags.sizes,
+        "n_rows": len(bags),
+        "noisy": bags.is_noisy,
+    }
+    if isinstance(data, ClassTraining):
+        ratios = centred_log_ratio(data.class_shares, **settings)
+        source, rows = data.source_codes, data.labelled_codes
+        of_source, of_rows = class_codes(source, data.n_classes), class_codes(rows, data.n_classes)
+        return np.concatenate([of_source, scale * ratios, of_rows])
+    logits = inverse_calibrate(data.shares, **settings).centres
+    return np.concatenate([data.source_signs, scale * logits, data.labelled_signs])[:, None]
 
 
-def _row_codes(data: TrainingData) -> Floats:
-    return data.labelled_signs[:, None]
-
-
-def _by_row(unit_coefficients: Floats, data: TrainingData) -> Floats:
+def _by_row(unit_coefficients: Floats, units: TrainingData) -> Floats:
     """Return coefficients of all rows, of shape (n_outputs, n_rows)."""
-    return np.array([row_coefficients(column, data) for column in unit_coefficients.T])
+    return np.array([row_coefficients(column, units) for column in unit_coefficients.T])
