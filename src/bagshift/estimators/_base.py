@@ -172,6 +172,10 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
     def _bag_tags(self) -> BagTags:
         """Return what this classifier can make use of."""
 
+    def _chances(self, scores: Floats) -> Floats:
+        """Return chances of more than two classes from their scores, where these say as much."""
+        return normalise(expit(scores), scores)
+
     def _check_parameters(self) -> None:
         """Refuse parameters that are not what they may be."""
         # Not by get_params, which reads the signature anew at every call: that takes longer than
@@ -423,9 +427,13 @@ class SigmoidProbabilities:
         """
         score = self.decision_function(X)  # type: ignore[attr-defined]
         if score.ndim == 2:
-            return normalise(expit(log_odds(self, score)), score)
+            return self._chances(score)
         second = keep_side(expit(log_odds(self, score)), score)
         return np.column_stack([1.0 - second, second])
+
+    def _chances(self, scores: Floats) -> Floats:
+        """Return probabilities of more than two classes from their scores."""
+        return normalise(expit(log_odds(self, scores)), scores)
 
     def _score_scale(self) -> float:
         return 1.0

@@ -16,8 +16,10 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 
 from bagshift.bags import Bags
+from bagshift.estimators._class_training import ClassTraining, read_classes
 from bagshift.estimators._training import TrainingData, read_training
 from bagshift.exceptions import BagError
+from bagshift.model_selection._class_engine import cross_validate_classes
 from bagshift.model_selection._count_engine import CountEngine
 from bagshift.model_selection._folds import (
     BagFold,
@@ -158,6 +160,9 @@ def path_search(
     a duality gap of 1e-5 of the objective. The logger `bagshift` says so at the level INFO, and
     so does ``report`` of the result.
 
+    Machines of more than two classes are one for each class against all the others, with the same
+    parameters; their score is the mean over the classes of that of each.
+
     Memory is at most that of the kernel matrix of source rows and bags, and once more for every
     fold running at the same time; it is asked for before the search begins, and in every worker
     of a joblib backend before its work. Where more is free,
@@ -193,7 +198,9 @@ def path_search(
     engine = engine_of(machine)
     report = resolve_progress(progress, type(machine).__name__)
     features = _transform(estimator, X, bags)
-    given = read_training(clone(machine), features, bags, source=source)
+    given, classes = _read(clone(machine), features, bags, source)
+    if classes is not None and max_rows is not None:
+        raise ValueError("max_rows is for two classes; leave it out.")
     settings = _settings(grid, fixed, machine, prefix, given)
     machines = _machines(machine, settings)
     data = given if max_rows is None else _sample(given, machine, max_rows, random_state)
@@ -206,7 +213,12 @@ def path_search(
         _require_splitter(splitter)
     folds = bag_folds(bag_splits(splitter, rows, in_bags), in_bags)
     engine.require_memory(compared, data, n_sharing(n_jobs, len(folds)))
-    found = engine.cross_validate(compared, data, folds, n_jobs=n_jobs, progress=report)
+    if classes is None:
+        found = engine.cross_validate(compared, data, folds, n_jobs=n_jobs, progress=report)
+    else:
+        found = cross_validate_classes(
+            engine, compared, classes, folds, n_jobs=n_jobs, progress=report
+        )
     params = [{f"{prefix}{name}": v for name, v in setting.items()} for setting in settings]
     best = choose(
         found,
@@ -227,6 +239,21 @@ def path_search(
         n_splits=len(folds),
         report=_report(data) | found.report,
     )
+
+
+def _read(
+    machine: Any, X: Any, bags: Bags, source: Any
+) -> tuple[TrainingData, ClassTraining | None]:
+    """Return training data, and those of all classes where there are more than two.
+
+    The first are then those of one class against all the others, of the same rows and bags.
+    """
+    if not machine._takes_more_classes:
+        return read_training(machine, X, bags, source=source), None
+    given = read_classes(machine, X, bags, source=source)
+    if isinstance(given, ClassTraining):
+        return given.against_rest(0), given
+    return given, None
 
 
 def engine_of(machine: Any) -> SearchEngine:

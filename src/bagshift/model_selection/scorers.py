@@ -9,6 +9,10 @@ its decision function and :math:`N = \sum_k|S_k|`,
 * the *count log-likelihood* is the mean over bags, by their weights, of
   :math:`\log P(\text{published number} \mid f)`, for models with probabilities.
 
+With more than two classes an error of a bag is half the sum over the classes of the absolute
+differences, the share of it that would have to change its class, and the soft one has the
+probabilities of the machine at the mean decision values in the place of :math:`\sigma`.
+
 The first is what a user wants to be small, but it moves in steps of one row and is therefore
 full of ties; the second breaks them. The third has few ties too, heeds the noise law of a bag,
 and punishes probabilities that are too bold.
@@ -28,10 +32,11 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from bagshift.bags import Bags
-from bagshift.estimators._base import is_flipped, is_positive, log_odds
+from bagshift.estimators._base import is_flipped, is_positive, last_step, log_odds
+from bagshift.estimators._class_scores import class_places, predicted_class_shares
 from bagshift.estimators._in_bags import mean_count_log_likelihood
 from bagshift.exceptions import BagError
-from bagshift.metrics import share_errors, soft_share_errors
+from bagshift.metrics import class_share_error, share_errors, soft_share_errors
 
 BagScorer = Callable[[Any, Any, Bags], float]
 
@@ -242,6 +247,16 @@ def _errors(estimator: Any, X: Any, y: Any) -> tuple[float, float]:
     rows = _rows_to_score(X, y)
     scores = np.asarray(estimator.decision_function(_safe_indexing(X, rows)), dtype=np.float64)
     bags = y[rows]
+    if scores.ndim == 2:
+        return _class_errors(estimator, scores, bags)
     hard, soft = bag_errors_of(bags, scores, estimator, flipped=is_flipped(estimator, y))
     weights = bags.sizes
     return float(np.average(hard, weights=weights)), float(np.average(soft, weights=weights))
+
+
+def _class_errors(estimator: Any, scores: NDArray[np.float64], bags: Bags) -> tuple[float, float]:
+    """Return both errors for more than two classes."""
+    machine = last_step(estimator)
+    hard = predicted_class_shares(machine.classes_, scores, bags)
+    soft = machine._chances(bags.bag_means(scores))[:, class_places(machine.classes_, bags)]
+    return class_share_error(bags, hard), class_share_error(bags, soft)
