@@ -254,6 +254,10 @@ class LSTGPLM(SigmoidProbabilities, InBagPosteriors, TransferKernelMachine):
                 "LSTGPLM needs bags or labelled rows of the target beside the source; use "
                 "SourceSVM to learn from the source alone."
             )
+        return self._train(data)
+
+    def _train(self, data: TrainingData | ClassTraining) -> Self:
+        """Train on all outputs at once."""
         # The units are the same for all classes.
         units = data.against_rest(0) if isinstance(data, ClassTraining) else data
         kernel = self._kernel(units)
@@ -290,7 +294,8 @@ class LSTGPLM(SigmoidProbabilities, InBagPosteriors, TransferKernelMachine):
     def _store(self, units: TrainingData, result: CoupledLeastSquaresResult) -> None:
         """Turn the solution into fitted attributes."""
         self.leave_one_bag_out_ = one_or_more(result.left_out_residuals[: units.bags.n_bags])
-        self.objective_ = result.objective if len(self.classes_) > 2 else result.objective[0]
+        objective = result.objective
+        self.objective_ = float(objective[0]) if len(objective) == 1 else objective
         self.score_error_ = result.score_error
         self.intercept_ = result.intercept_target
         coefficients = {"": _by_row(result.target_coefficients, units)}
