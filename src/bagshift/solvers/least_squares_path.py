@@ -78,7 +78,8 @@ def least_squares_path(
     weights : ndarray of shape (m,)
         Factors on the cost of every unit: at least 0, and above 0 on target units.
     points : sequence of LeastSquaresPoint
-        In any order; those with equal ``C_source`` and ``coupling`` share work.
+        In any order; those with equal ``C_source`` and ``coupling`` share work. Without a
+        source only ``C_target`` counts.
 
     Returns
     -------
@@ -110,8 +111,9 @@ def least_squares_path(
     residuals = np.empty((len(points), len(blocks.target_scale), problem.targets.shape[1]))
     for numbers, (c_source, coupling) in _groups(points, n_source):
         reduced = _Reduced.of(blocks, c_source, coupling)
+        by_cost = {cost: reduced.residuals(cost) for cost in {points[k].C_target for k in numbers}}
         for number in numbers:
-            residuals[number] = reduced.residuals(points[number].C_target)
+            residuals[number] = by_cost[points[number].C_target]
     return residuals
 
 
