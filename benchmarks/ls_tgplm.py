@@ -7,7 +7,8 @@ First whole fits of the estimator, of 2, 4, 8, 16 and 32 classes on the same row
 units are labelled source rows, half are bags of eight rows, of thirty features under the RBF
 kernel; and linear systems of that size alone. Then residuals of all bags left out over a grid of
 4 x 4 x 4 costs and couplings: one path against one solution for each point, which has them from
-its inverse, and these against training again without each bag at one point. Thread CPU time, one thread, contenders interleaved, medians.
+its inverse, and these against training again without each bag at one point. Thread CPU time, one
+thread, contenders interleaved, medians.
 
 Bars: twice the classes cost at most 1.2 times as much; the path takes less time than one solution
 for each point. The exit status is 1 when one is missed.
