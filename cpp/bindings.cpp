@@ -114,6 +114,7 @@ NB_MODULE(_core, module) {
   define_solve<float>(module);
   define_coordinate_descent(module);
   define_coupled_chain(module);
+  define_class_counts(module);
   define_count_likelihood(module);
   define_exponential(module);
   define_row_sums(module);

@@ -42,6 +42,7 @@ inline nb::object hand_over(std::vector<double>&& values) {
   return nb::cast(OwnedVector(owned->data(), {owned->size()}, owner));
 }
 
+void define_class_counts(nb::module_& module);
 void define_coordinate_descent(nb::module_& module);
 void define_count_likelihood(nb::module_& module);
 void define_coupled_chain(nb::module_& module);

@@ -89,6 +89,12 @@ def count_posterior(
     log_weights: NDArray[np.float64],
     n_threads: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+def class_count_posterior(
+    *,
+    chances: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 def count_loss(
     *,
     scores: NDArray[np.float64],
