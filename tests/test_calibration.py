@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit
 
 from bagshift import BagError
-from bagshift.calibration import clip_levels, clip_shares, inverse_calibrate
+from bagshift.calibration import (
+    centred_log_ratio,
+    class_codes,
+    class_probabilities,
+    clip_levels,
+    clip_shares,
+    inverse_calibrate,
+)
 
 TUBES = ["product", "quotient", "constant"]
 shares_inside = st.floats(0.05, 0.95)
@@ -142,3 +149,81 @@ def test_bad_shares(bad, tube):
 def test_masked_shares_are_missing(tube):
     with pytest.raises(BagError, match=r"\[0, 1\] but do not at positions 1"):
         targets(np.ma.array([0.5, 0.5], mask=[False, True]), tube=tube)
+
+
+# More than two classes --------------------------------------------------------------------
+
+
+def compositions(draw_shares, n_bags=6):
+    shares = np.random.default_rng(len(draw_shares)).dirichlet(draw_shares, size=n_bags)
+    return np.clip(shares, 1e-4, None) / np.clip(shares, 1e-4, None).sum(axis=1, keepdims=True)
+
+
+def ratios(shares, **settings):
+    settings = {"clip": 1e-6, "sizes": np.full(len(shares), 8), "n_rows": 100} | settings
+    return centred_log_ratio(shares, **settings)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 10, 32])
+def test_log_ratio_sums_to_zero_and_the_way_back_is_exact(n_classes):
+    shares = compositions(np.ones(n_classes))
+    found = ratios(shares)
+    np.testing.assert_allclose(found.sum(axis=1), 0.0, atol=1e-12)
+    np.testing.assert_allclose(class_probabilities(found), shares, atol=1e-14)
+    # The other way to write it: against the mean of the others.
+    logs = np.log(shares)
+    others = (logs.sum(axis=1, keepdims=True) - logs) / (n_classes - 1)
+    np.testing.assert_allclose(found, logs - others, atol=1e-12)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1), st.sampled_from(["auto", "bag", 0.07]))
+def test_log_ratio_of_two_classes_is_the_logit(second, clip):
+    shares = np.column_stack([1 - np.array(second), second])
+    expected = inverse_calibrate(shares[:, 1], clip=clip, sizes=[8] * len(shares), n_rows=100)
+    found = ratios(shares, clip=clip)
+    np.testing.assert_allclose(found[:, 1], expected.centres, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found[:, 0], -expected.centres, rtol=0, atol=1e-12)
+
+
+def test_two_opposite_scores_have_the_sigmoid():
+    scores = np.array([-800.0, -2.0, 0.0, 1e-300, 3.0, 800.0])
+    found = class_probabilities(np.column_stack([-scores, scores]))
+    np.testing.assert_allclose(found[:, 1], expit(scores), atol=1e-15)
+
+
+def test_log_ratio_follows_the_names_of_classes():
+    shares = compositions(np.ones(4))
+    order = [2, 0, 3, 1]
+    np.testing.assert_allclose(ratios(shares[:, order]), ratios(shares)[:, order], atol=1e-14)
+
+
+def test_a_share_of_zero_is_clipped_and_moves_all_classes():
+    found = ratios([[0.0, 0.5, 0.5]], clip=0.01)[0]
+    expected = np.array([0.01, 0.5, 0.5]) / 1.01
+    np.testing.assert_allclose(class_probabilities(found[None])[0], expected, atol=1e-15)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+def test_log_ratio_of_one_class_alone_is_its_code_times_a_number(n_classes):
+    """So that bags of one ask for the same as labelled rows, but for the scale."""
+    found = ratios(np.eye(n_classes), clip=0.02)
+    expected = logit(0.98) * class_codes(np.arange(n_classes), n_classes)
+    np.testing.assert_allclose(found, expected, atol=1e-14)
+
+
+def test_codes_sum_to_zero():
+    np.testing.assert_array_equal(class_codes([0, 1], 2), [[1, -1], [-1, 1]])
+    np.testing.assert_allclose(class_codes([3, 1, 1], 5).sum(axis=1), 0.0, atol=1e-15)
+    assert class_codes([], 3).shape == (0, 3)
+
+
+def test_log_ratio_refuses_what_is_no_share_and_clips_what_is_noisy():
+    with pytest.raises(BagError, match=r"shares must lie in \[0, 1\]"):
+        ratios([[1.2, -0.2, 0.0]])
+    with pytest.raises(BagError, match=r"positions 1: correct"):
+        ratios([[1.0, 0.0, 0.0], [1.2, -0.2, 0.0]])
+    noisy = ratios([[1.2, -0.2, 0.0]], clip=0.1, noisy=[True])
+    np.testing.assert_allclose(noisy, ratios([[1.0, 0.0, 0.0]], clip=0.1))
+    for shares in ([0.2, 0.8], [[1.0]]):
+        with pytest.raises(ValueError, match="shares must have a column for each of two classes"):
+            ratios(shares)

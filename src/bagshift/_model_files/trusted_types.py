@@ -31,6 +31,7 @@ OBJECTS = frozenset(
         "bagshift.estimators.mean_map.MeanMap",
         "bagshift.estimators._calibrated_svm.CalibratedSVM",
         "bagshift.estimators.llp_k_means.LLPKMeans",
+        "bagshift.estimators.ls_tgplm.LSTGPLM",
         "bagshift.estimators.lwe.LWE",
         "bagshift.estimators.prior_shift.PriorShift",
         "bagshift.estimators.proportion_matching.ProportionMatching",

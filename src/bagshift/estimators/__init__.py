@@ -14,6 +14,7 @@ from bagshift.estimators.inverse_calibration_svm import InverseCalibrationSVM
 from bagshift.estimators.laplacian_mean_map import LaplacianMeanMap
 from bagshift.estimators.llp_k_means import LLPKMeans
 from bagshift.estimators.lmproj import LMPROJ
+from bagshift.estimators.ls_tgplm import LSTGPLM
 from bagshift.estimators.lwe import LWE
 from bagshift.estimators.mean_map import MeanMap
 from bagshift.estimators.prior_shift import PriorShift
@@ -31,6 +32,7 @@ __all__ = [
     "DAKSVM",
     "DASVM",
     "LMPROJ",
+    "LSTGPLM",
     "LWE",
     "TGPLM",
     "TSVM",

@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.extmath import safe_sparse_dot
 
 from bagshift.estimators._class_training import ClassTraining, read_classes
 from bagshift.estimators._kernel_machine import KernelMachine, TransferKernelMachine
 from bagshift.estimators._training import TrainingData, read_training
 from bagshift.exceptions import warn_caller
-from bagshift.kernels import Kernel, take_rows, unit_grams
+from bagshift.kernels import Kernel, unit_grams
 from bagshift.solvers import CoupledProblem, CoupledResult
 from bagshift.solvers.polish import solve_sharply
 
@@ -286,24 +285,6 @@ class CoupledMachine(KernelMachine):
     def _coefficients(self, data: TrainingData, result: Any) -> Floats:
         """Return the coefficients of all rows in the decision function."""
         return row_coefficients(result.target_coefficients, data)
-
-    def _store_expansion(self, data: TrainingData, coefficients: dict[str, Floats]) -> None:
-        """Store weights (linear), or coefficients with their support rows (other kernels)."""
-        if self.kernel_.name == "precomputed":
-            for prefix, values in coefficients.items():
-                setattr(self, f"{prefix}dual_coef_", self._by_column(data, values))
-            return
-        coefficients = {prefix: np.atleast_2d(own) for prefix, own in coefficients.items()}
-        used = np.flatnonzero(sum((own != 0).any(axis=0) for own in coefficients.values()))
-        rows = take_rows(data.X_source, data.X_target, used)
-        if self.kernel_.name == "linear":
-            for prefix, values in coefficients.items():
-                weights = safe_sparse_dot(values[:, used], rows, dense_output=True)
-                setattr(self, f"{prefix}coef_", np.asarray(weights, dtype=np.float64))
-            return
-        self.support_vectors_ = rows
-        for prefix, values in coefficients.items():
-            setattr(self, f"{prefix}dual_coef_", values[:, used])
 
 
 class TransferMachine(TransferKernelMachine, CoupledMachine):

@@ -7,11 +7,15 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from bagshift.bags import Bags
 from bagshift.calibration import inverse_calibrate
 from bagshift.estimators._coupled import Loss, tube_loss
 from bagshift.estimators._training import TrainingData
+
+Floats = NDArray[np.float64]
 
 CALIBRATION_CONSTRAINTS: dict[str, list[Any]] = {
     "tube": [StrOptions({"product", "quotient", "constant"})],
@@ -52,7 +56,24 @@ def bag_loss(machine: Any, data: TrainingData, cost: float, *, score_scale: floa
         n_rows=len(bags),
         noisy=bags.is_noisy,
     )
-    weight = bags.weights
-    if machine.bag_weight == "size":
-        weight = weight * bags.sizes / bags.sizes.mean()
-    return tube_loss(score_scale * wanted.centres, score_scale * wanted.half_widths, cost * weight)
+    cost_of_bags = cost * bag_weights(bags, machine.bag_weight)
+    return tube_loss(score_scale * wanted.centres, score_scale * wanted.half_widths, cost_of_bags)
+
+
+def bag_weights(bags: Bags, bag_weight: str) -> Floats:
+    """Return the factor on the loss of every bag.
+
+    Parameters
+    ----------
+    bags : Bags
+        With weights of their own.
+    bag_weight : {"equal", "size"}
+        Whether these are all, or sizes count as well.
+
+    Returns
+    -------
+    ndarray of shape (n_bags,)
+    """
+    if bag_weight == "equal" or bags.n_bags == 0:
+        return bags.weights
+    return np.asarray(bags.weights * bags.sizes / bags.sizes.mean())

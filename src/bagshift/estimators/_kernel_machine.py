@@ -16,7 +16,14 @@ from bagshift.estimators._base import BagClassifier, ClassifierTags
 from bagshift.estimators._class_training import ClassTraining
 from bagshift.estimators._feature_space import ColumnScale, FeatureSpace
 from bagshift.estimators._training import TrainingData
-from bagshift.kernels import FeatureMap, FourierMap, Kernel, decision_values, resolve_kernel
+from bagshift.kernels import (
+    FeatureMap,
+    FourierMap,
+    Kernel,
+    decision_values,
+    resolve_kernel,
+    take_rows,
+)
 from bagshift.solvers import LinearMachine
 
 Floats = NDArray[np.float64]
@@ -82,6 +89,27 @@ class KernelMachine(BagClassifier):
         columns = np.arange(n_rows) if order is None else order[:n_rows]
         by_column[:, columns] = coefficients
         return by_column
+
+    def _store_expansion(self, data: TrainingData, coefficients: dict[str, Floats]) -> None:
+        """Store weights (linear), or coefficients with their support rows (other kernels).
+
+        Coefficients of all rows have the shape (n_rows,) or (n_outputs, n_rows).
+        """
+        if self.kernel_.name == "precomputed":
+            for prefix, values in coefficients.items():
+                setattr(self, f"{prefix}dual_coef_", self._by_column(data, values))
+            return
+        coefficients = {prefix: np.atleast_2d(own) for prefix, own in coefficients.items()}
+        used = np.flatnonzero(sum((own != 0).any(axis=0) for own in coefficients.values()))
+        rows = take_rows(data.X_source, data.X_target, used)
+        if self.kernel_.name == "linear":
+            for prefix, values in coefficients.items():
+                weights = safe_sparse_dot(values[:, used], rows, dense_output=True)
+                setattr(self, f"{prefix}coef_", np.asarray(weights, dtype=np.float64))
+            return
+        self.support_vectors_ = rows
+        for prefix, values in coefficients.items():
+            setattr(self, f"{prefix}dual_coef_", values[:, used])
 
     def _store_machine(
         self,

@@ -229,6 +229,7 @@ def _methods() -> list[Method]:
         Method("BagCSI", _searched(e.BagCSI(), _grid(C_target=(16.0, 64.0, 256.0))), "both"),
         Method("ProportionMatching", _searched(e.ProportionMatching(), coupled), "both"),
         Method("TGPLMCV", _tgplm, "both"),
+        Method("LSTGPLM", _searched(e.LSTGPLM(), coupled), "both"),
         Method(
             "TGPLMPlus",
             _searched(e.TGPLMPlus(), _grid(C_source_and_C_target=COSTS, coupling=(0.125, 8.0))),

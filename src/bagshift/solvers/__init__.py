@@ -10,6 +10,11 @@ from bagshift.solvers.count_likelihood import (
     count_posterior,
 )
 from bagshift.solvers.coupled_chain import CoupledChain, solve_coupled_chain
+from bagshift.solvers.coupled_least_squares import (
+    CoupledLeastSquaresProblem,
+    CoupledLeastSquaresResult,
+    solve_coupled_least_squares,
+)
 from bagshift.solvers.coupled_linear import (
     CoupledLinearProblem,
     CoupledLinearResult,
@@ -27,27 +32,33 @@ from bagshift.solvers.coupled_qp import (
     coupling_weights,
     solve_coupled,
 )
+from bagshift.solvers.least_squares_path import LeastSquaresPoint, least_squares_path
 from bagshift.solvers.linear_units import LinearUnits
 
 __all__ = [
     "BagCounts",
     "CountPosterior",
     "CoupledChain",
+    "CoupledLeastSquaresProblem",
+    "CoupledLeastSquaresResult",
     "CoupledLinearProblem",
     "CoupledLinearResult",
     "CoupledLogisticProblem",
     "CoupledLogisticResult",
     "CoupledProblem",
     "CoupledResult",
+    "LeastSquaresPoint",
     "LinearMachine",
     "LinearUnits",
     "Machines",
     "count_log_probabilities",
     "count_posterior",
     "coupling_weights",
+    "least_squares_path",
     "solve_coordinate_descent",
     "solve_coupled",
     "solve_coupled_chain",
+    "solve_coupled_least_squares",
     "solve_coupled_linear",
     "solve_coupled_logistic",
 ]
