@@ -199,8 +199,3 @@ def test_ids_are_escaped_in_html_and_neutralised_in_csv(tmp_path):
     write_table(pl.DataFrame({"id": ["=cmd()", "-2+3", "plain"]}), path)
     cells = path.read_text().split()[1:]
     assert not any(cell.strip('"').startswith(("=", "-", "+", "@")) for cell in cells)
-
-
-def test_three_classes_are_not_there_yet():
-    rows = {"north": [0.2, 0.3, 0.5], "south": [0.1, 0.1, 0.8], "west": [1.0, 0.0, 0.0]}
-    refusal(BagError, lambda: Bags.from_arrays(IDS, rows), says=["two classes"])

@@ -126,6 +126,7 @@ class CountLikelihoodCV(InBagPosteriors, BagSearchCV):
     """
 
     _machine_class: ClassVar[type[Any]] = CountLikelihoodClassifier
+    _takes_more_classes = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = search_constraints(
         CountLikelihoodClassifier
     )
