@@ -6,7 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -16,8 +18,10 @@ from bagshift import (
     BagError,
     Bags,
     BagWarning,
+    CountLikelihoodClassifier,
     InverseCalibrationSVM,
     ProportionMatching,
+    RoundedShareWarning,
     SourceSVM,
     TrueLabelSVM,
     stack_domains,
@@ -251,3 +255,82 @@ def test_what_two_classes_need_stays_with_them():
     assert not hasattr(
         TGPLM().fit(X, bags_of(ids, codes), source=named(source)), "positive_class_"
     )
+
+
+# The count-likelihood machine ------------------------------------------------------------
+
+
+COUNT_MACHINES = [
+    CountLikelihoodClassifier(),
+    CountLikelihoodClassifier(kernel="linear", standardize=True),
+    CountLikelihoodClassifier(start="inverse_calibration", n_components=60),
+    CountLikelihoodClassifier(kernel="poly", degree=2, C_target=4.0),
+]
+
+
+@pytest.mark.parametrize("machine", COUNT_MACHINES, ids=repr)
+def test_count_likelihood_of_more_classes(machine):
+    X, ids, codes, source = domains()
+    bags = bags_of(ids, codes)
+    machine = clone(machine).fit(X, bags, source=named(source))
+    scores, probability = machine.decision_function(X), machine.predict_proba(X)
+    assert machine.converged_
+    np.testing.assert_allclose(scores.sum(axis=1), 0, atol=1e-6)
+    np.testing.assert_allclose(probability, softmax(scores, axis=1), atol=1e-12)
+    assert np.array_equal(machine.predict(X), NAMES[scores.argmax(axis=1)])
+    accuracy = machine.score(X, NAMES[codes])
+    assert accuracy > 0.65
+    in_bags = machine.predict_proba_in_bags(X, bags)
+    np.testing.assert_allclose(bags.bag_means(in_bags), bags.shares, atol=1e-9)
+    assert np.mean(machine.predict_in_bags(X, bags) == NAMES[codes]) > accuracy
+    assert machine.score(X, bags) <= 0
+    assert machine.source_decision_function(X).shape == scores.shape
+
+
+def test_count_likelihood_of_two_classes_through_the_form_for_more():
+    X, ids, codes, (X_old, old) = domains(n_classes=2)
+    table = counts_of(ids, codes, 2) / BAG_SIZE
+    machine = CountLikelihoodClassifier(kernel="linear", C_target=4.0, start="source", tol=1e-9)
+    data = _as_classes(clone(machine), X, ids, table, (X_old, old), machine)
+    each = clone(machine)
+    each.n_features_in_ = X.shape[1]
+    scores = each._fit_classes(data).decision_function(X)
+    alone = machine.fit(
+        X, Bags.from_arrays(ids, dict(enumerate(table[:, 1]))), source=(X_old, old)
+    )
+    np.testing.assert_allclose(scores[:, 1] - scores[:, 0], alone.decision_function(X), atol=1e-6)
+
+
+def test_count_likelihood_with_other_names_in_another_order():
+    X, ids, codes, source = domains()
+    order = np.array([2, 0, 3, 1])
+    machine = CountLikelihoodClassifier(kernel="linear", tol=1e-9)
+    one = clone(machine).fit(X, bags_of(ids, codes), source=named(source))
+    names = NAMES[order]
+    other = clone(machine).fit(X, bags_of(ids, codes, names), source=named(source, names))
+    places = [other.classes_.tolist().index(name) for name in names]
+    np.testing.assert_allclose(
+        other.decision_function(X)[:, places], one.decision_function(X), atol=1e-5
+    )
+
+
+def test_count_likelihood_of_bags_of_one_is_multinomial_logistic_regression():
+    X, _, codes, _ = domains(bag_size=1)
+    pure = bags_of(np.arange(len(X)), codes)
+    machine = CountLikelihoodClassifier(kernel="linear", C_target=3.0, tol=1e-9).fit(X, pure)
+    labelled = clone(machine).fit(X, NAMES[codes])
+    np.testing.assert_allclose(
+        machine.decision_function(X), labelled.decision_function(X), atol=1e-6
+    )
+    twin = LogisticRegression(C=3.0 * 3 / 4, tol=1e-10, max_iter=10**4).fit(X, NAMES[codes])
+    np.testing.assert_allclose(machine.predict_proba(X), twin.predict_proba(X), atol=1e-6)
+
+
+def test_shares_that_are_no_counts_are_rounded_and_said():
+    X, ids, codes, _ = domains()
+    shares = counts_of(ids, codes) / BAG_SIZE
+    shares[3] = [0.4, 0.3, 0.2, 0.1]
+    bags = Bags.from_arrays(ids, dict(enumerate(shares)), classes=NAMES)
+    with pytest.warns(RoundedShareWarning, match="the shares of bag 3 are not those of whole"):
+        machine = CountLikelihoodClassifier().fit(X, bags)
+    assert machine.score(X, NAMES[codes]) > 0.8

@@ -7,8 +7,17 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from bagshift import TGPLM, TGPLMCV, BagKFold, Bags, bag_cross_val_predict
+from bagshift import (
+    TGPLM,
+    TGPLMCV,
+    BagKFold,
+    Bags,
+    CountLikelihoodClassifier,
+    CountLikelihoodCV,
+    bag_cross_val_predict,
+)
 from bagshift.model_selection import (
+    count_log_likelihood,
     neg_share_error,
     neg_soft_share_error,
     path_search,
@@ -95,3 +104,34 @@ def test_the_machine_that_searches():
     assert machine.predict_proba(X).shape == (len(X), 3)
     assert machine.score(X, NAMES[codes]) > 0.9
     assert set(machine.best_params_) == set(GRID)
+
+
+@pytest.mark.parametrize("with_source", [True, False])
+def test_the_count_machine_that_searches(with_source):
+    X, bags, codes, source = problem()
+    source = source if with_source else None
+    grid = {"C_target": [1.0, 64.0]} | ({"coupling": [0.1, 10.0]} if with_source else {})
+    machine = CountLikelihoodCV(grid=grid, cv=BagKFold(4)).fit(X, bags, source=source)
+    assert machine.score(X, NAMES[codes]) > 0.9
+    assert set(machine.best_params_) == set(grid)
+
+
+def test_settings_of_the_count_machine_are_scored_as_by_hand():
+    """A search solves on 300 landmarks to a looser tolerance, all of the rows here."""
+    X, bags, _, source = problem(n_bags=12)
+    cv = BagKFold(3)
+    found = path_search(
+        CountLikelihoodClassifier(kernel="linear"),
+        X,
+        bags,
+        source=source,
+        grid={"C_target": [1.0], "coupling": [0.5, 2.0]},
+        cv=cv,
+    )
+    for row in found.table:
+        machine = CountLikelihoodClassifier(kernel="linear").set_params(**row["params"])
+        scores = []
+        for train, test in cv.split(X, bags):
+            part = machine.fit(X[train], bags[train], source=source)
+            scores.append(count_log_likelihood(part, X[test], bags[test]))
+        assert row["score"] == pytest.approx(np.mean(scores), abs=0.02)

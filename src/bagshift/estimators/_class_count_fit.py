@@ -117,7 +117,9 @@ def source_start(problem: CoupledSoftmaxProblem, max_iter: int) -> ClassMachines
     return solve_coupled_softmax(alone, tol=_START_TOL, max_iter=max_iter).machines
 
 
-def inverse_calibration_start(machine: Any, given: ClassTraining, means: Any) -> ClassMachines:
+def inverse_calibration_start(
+    machine: Any, given: ClassTraining, means: Any, *, bags: Any = slice(None)
+) -> ClassMachines:
     """Return ridge regression of centred log shares on the means of bags, as both machines.
 
     Parameters
@@ -126,13 +128,15 @@ def inverse_calibration_start(machine: Any, given: ClassTraining, means: Any) ->
         Gives ``C_target``.
     given : ClassTraining
     means : matrix of shape (n_bags, n_features)
+    bags : index, optional
+        Those to learn from; all by default.
 
     Returns
     -------
     ClassMachines
     """
     levels = clip_levels("auto", sizes=given.bags.sizes, n_rows=len(given.bags))
-    shares = clip_shares(given.class_shares, levels[:, None])
+    shares, means = clip_shares(given.class_shares, levels[:, None])[bags], means[bags]
     logs = np.log(shares / shares.sum(axis=1, keepdims=True))
     wanted = logs - logs.mean(axis=1, keepdims=True)
     centre, level = np.asarray(means.mean(axis=0)).ravel(), wanted.mean(axis=0)

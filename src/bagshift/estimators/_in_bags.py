@@ -254,7 +254,7 @@ def mean_count_log_likelihood(model: Any, X: Any, bags: Bags) -> float:
     _check_model(model, bags)
     if not bags.n_bags:
         raise BagError("a count log-likelihood needs bags, but no row is in a bag.")
-    classes = getattr(_machine_in(model), "classes_", ())
+    classes: Any = getattr(_machine_in(model), "classes_", ())
     if len(classes) > 2:
         of_rows = _chances_of_rows(model, X, bags)
         return float(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Searches over machines of more than two classes, which are one machine against the rest each."""
+"""Searches over machines of more than two classes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagshift.estimators._class_training import ClassTraining
+from bagshift.model_selection._class_count_engine import cross_validate_class_counts
+from bagshift.model_selection._count_engine import CountEngine
 from bagshift.model_selection._folds import BagFold
 from bagshift.model_selection._search_engine import (
     BagScores,
@@ -45,8 +47,13 @@ def cross_validate_classes(
     Returns
     -------
     FoldScores
-        Means over the classes of the scores of each against all the others.
+        Means over the classes of the scores of each against all the others; of the
+        count-likelihood machine, the log-likelihood of the counts of all of them.
     """
+    if isinstance(engine, CountEngine):
+        return cross_validate_class_counts(
+            machines, given, folds, n_jobs=n_jobs, progress=progress
+        )
     found = []
     for place, view in enumerate(given.each_against_rest()):
         report = None if progress is None else _of_class(progress, place, given.n_classes)

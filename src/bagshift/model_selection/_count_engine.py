@@ -42,7 +42,7 @@ from bagshift.solvers.coupled_logistic import (
 
 Floats = NDArray[np.float64]
 
-_SPACE = (
+SPACE = (
     "kernel",
     "gamma",
     "degree",
@@ -52,10 +52,10 @@ _SPACE = (
     "random_state",
 )
 # Settings are compared on scores that need not be exact; the machine chosen is.
-_LOOSEST_TOL = 1e-2
+LOOSEST_TOL = 1e-2
 _FEW_BAGS, _MANY_BAGS = 10, 30
-_MOST_LANDMARKS = 300
-_SMALLEST_DIRECTION = 1e-5
+MOST_LANDMARKS = 300
+SMALLEST_DIRECTION = 1e-5
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class _Block:
 
 
 @dataclass(frozen=True)
-class _FoldResult:
+class FoldResult:
     """Held-out bags of a fold: log-likelihood of every setting, and error of expected shares."""
 
     bags: NDArray[np.int64]
@@ -149,9 +149,9 @@ class CountEngine:
         if any(machine.kernel == "precomputed" for machine in machines):
             check_kernel_matrix(given.X_source, given.X_target)
         units = count_units(given)
-        blocks = group(range(len(machines)), lambda i: parameters(machines[i], _SPACE))
+        blocks = group(range(len(machines)), lambda i: parameters(machines[i], SPACE))
         advance = counter(progress, len(blocks) * len(folds))
-        scores = _Scores(len(machines), given, folds)
+        scores = CountScores(len(machines), given.bags, folds)
         with workers(n_jobs) as run:
             for members in blocks:
                 of_kernel = [machines[i] for i in members]
@@ -176,7 +176,7 @@ def _require_memory(
     if machine._kernel(given).name == "linear":
         return
     n_rows = given.n_source + len(given.bags)
-    rank = min(machine.n_components or _MOST_LANDMARKS, _MOST_LANDMARKS, n_rows)
+    rank = min(machine.n_components or MOST_LANDMARKS, MOST_LANDMARKS, n_rows)
     require_memory(
         (1 + n_running) * n_rows * rank * 8,
         f"A low-rank map of {n_rows:,} rows with {rank:,} landmarks and a copy for "
@@ -185,19 +185,19 @@ def _require_memory(
     )
 
 
-class _Scores:
+class CountScores:
     """Collects results of folds into scores of settings."""
 
-    def __init__(self, n_settings: int, given: TrainingData, folds: list[BagFold]) -> None:
+    def __init__(self, n_settings: int, bags: Bags, folds: list[BagFold]) -> None:
         shape = n_settings, len(folds)
-        self.weights = given.bags.weights
+        self.weights = bags.weights
         self.test_bags = [fold.test_bags for fold in folds]
         self.score, self.share_error = np.empty(shape), np.empty(shape)
         self.converged = np.empty(shape, dtype=bool)
-        self.total = np.zeros((n_settings, given.bags.n_bags))
-        self.times = np.zeros((n_settings, given.bags.n_bags))
+        self.total = np.zeros((n_settings, bags.n_bags))
+        self.times = np.zeros((n_settings, bags.n_bags))
 
-    def add(self, members: list[int], fold: int, result: _FoldResult) -> None:
+    def add(self, members: list[int], fold: int, result: FoldResult) -> None:
         weights = self.weights[result.bags]
         place = np.ix_(np.asarray(members), result.bags)
         self.score[members, fold] = np.average(result.log_likelihood, axis=1, weights=weights)
@@ -238,15 +238,15 @@ def make_block(
     space = feature_space(
         machine._kernel(data),
         data,
-        n_components=min(machine.n_components or _MOST_LANDMARKS, _MOST_LANDMARKS),
-        smallest=_SMALLEST_DIRECTION,
+        n_components=min(machine.n_components or MOST_LANDMARKS, MOST_LANDMARKS),
+        smallest=SMALLEST_DIRECTION,
         random_state=seed,
     )
     source = None if data.n_source == 0 else space.transform(data.X_source)
     return _Block(machines, data, units, source, space.transform(units.rows_from(data.X_target)))
 
 
-def _run_fold(block: _Block, fold: BagFold, task: Task) -> _FoldResult:
+def _run_fold(block: _Block, fold: BagFold, task: Task) -> FoldResult:
     units = block.units
     tested = np.asarray(fold.test_bags)
     rest = block.target_features[units.counts.rows_of(tested)]
@@ -266,7 +266,7 @@ def _run_fold(block: _Block, fold: BagFold, task: Task) -> _FoldResult:
         share_error[setting] = np.average(np.abs(predicted - units.shares[tested]), weights=sizes)
         converged[setting] = result.converged
     task.advance()
-    return _FoldResult(tested, log_likelihood, share_error, converged)
+    return FoldResult(tested, log_likelihood, share_error, converged)
 
 
 def solve_fold(block: _Block, fold: BagFold) -> Iterator[tuple[int, CoupledLogisticResult]]:
@@ -285,7 +285,7 @@ def solve_fold(block: _Block, fold: BagFold) -> Iterator[tuple[int, CoupledLogis
             result = solve_coupled_logistic(
                 problem,
                 start=starts.of(machine) if last is None else last,
-                tol=max(machine.tol, _LOOSEST_TOL),
+                tol=max(machine.tol, LOOSEST_TOL),
                 max_iter=machine.max_iter,
             )
             last = result.machines
@@ -317,7 +317,7 @@ class _Starts:
                 self.block.source_features,
                 units.source_signs,
                 cost * self.block.data.source_weight,
-                tol=max(machine.tol, _LOOSEST_TOL),
+                tol=max(machine.tol, LOOSEST_TOL),
                 max_iter=machine.max_iter,
             )
         return inverse_calibration_start(
