@@ -144,7 +144,7 @@ def test_no_features_are_made_for_too_few_rows(
     def features(*args: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("bagshift.experiments.draws._features", features)
+    monkeypatch.setattr("bagshift.experiments.draws.features_of", features)
     for n_rows in (0, 1, 12):
         few = replace(
             clouds,

@@ -143,7 +143,7 @@ def make_draw(
         bagged = _rows_of_large_groups(domains, bagged)
     elif n_bagged < 2 * bag_size:
         raise BagError(f"{len(target)} target rows are too few for two bags of {bag_size}.")
-    X_source, X_bagged, X_fresh = _features(
+    X_source, X_bagged, X_fresh = features_of(
         kind, domains.X_source[source], domains.X_target[bagged], domains.X_target[fresh]
     )
     y_bagged = domains.y_target[bagged]
@@ -255,8 +255,20 @@ def _blocks_along_widest_column(X: Any, bag_size: int) -> NDArray[np.int64]:
     return blocks
 
 
-def _features(kind: Kind, source: Any, bagged: Any, fresh: Any) -> list[Any]:
-    """Return features of the three parts, fitted on source and bagged rows only."""
+def features_of(kind: Kind, source: Any, bagged: Any, fresh: Any) -> list[Any]:
+    """Return features of the three parts, fitted on source and bagged rows only.
+
+    Parameters
+    ----------
+    kind : {"text", "weights", "table", "skewed table", "pixels"}
+        As :func:`make_draw` has it.
+    source, bagged, fresh : matrix
+        Columns as they come.
+
+    Returns
+    -------
+    list of matrix
+    """
     parts = [source, bagged, fresh]
     if kind == "text":
         known = sp.vstack([sp.csr_matrix(source), sp.csr_matrix(bagged)])
