@@ -47,6 +47,7 @@ from bagshift import (
     LeaveOneBagOut,
     LLPKMeans,
     MeanMap,
+    OneVsRestBagClassifier,
     PriorShift,
     ProportionMatching,
     ProportionSVM,
@@ -85,6 +86,7 @@ MACHINES = {
         [("logistic", make_pipeline(StandardScaler(), LogisticRegression()))], n_clusters=4
     ),
     "proportion svm": ProportionSVM(C_share=2.0, epsilon=0.01, n_init=2),
+    "wrapped": OneVsRestBagClassifier(InverseCalibrationSVM(kernel="linear")),
     "em": BagEM(LogisticRegression(C=0.1), labels="posterior", tol=0.1),
     "k-means": LLPKMeans(15, n_weightings=2, standardize=True),
     "dasvm": DASVM(rows_per_side=3),

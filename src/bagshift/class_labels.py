@@ -7,6 +7,7 @@ mostly given as one number, and it has to be said which class that is of.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -170,6 +171,34 @@ def shares_by_class(bags: Bags, classes: NDArray[Any]) -> NDArray[np.float64]:
         bags.shares if bags.classes else np.empty((bags.n_bags, 0))
     )
     return ordered
+
+
+def against_rest(bags: Bags, label: Any) -> Bags:
+    """Take the shares of one class against all others, also of one that no share is given of.
+
+    Parameters
+    ----------
+    bags : Bags
+        Of more than two classes, or without bags.
+    label : object
+        One of its classes, or another, whose share is 0 in every bag.
+
+    Returns
+    -------
+    Bags
+        As :meth:`bagshift.Bags.against_rest` returns them.
+
+    Examples
+    --------
+    >>> from bagshift import Bags
+    >>> against_rest(Bags.from_arrays(["a"], {"a": [0.25, 0.75, 0]}), 5).positive_shares
+    array([0.])
+    """
+    if label in (bags.classes or ()):
+        return bags.against_rest(label)
+    shares = np.column_stack([bags.shares, np.zeros(bags.n_bags)])
+    widened = replace(bags, shares=shares, classes=(*(bags.classes or (None, None)), label))
+    return widened.against_rest(label)
 
 
 def sorted_labels(labels: Any) -> list[Any]:

@@ -33,6 +33,7 @@ OBJECTS = frozenset(
         "bagshift.estimators.llp_k_means.LLPKMeans",
         "bagshift.estimators.ls_tgplm.LSTGPLM",
         "bagshift.estimators.lwe.LWE",
+        "bagshift.estimators.one_vs_rest.OneVsRestBagClassifier",
         "bagshift.estimators.prior_shift.PriorShift",
         "bagshift.estimators.proportion_matching.ProportionMatching",
         "bagshift.estimators.proportion_svm.ProportionSVM",

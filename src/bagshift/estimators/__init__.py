@@ -17,6 +17,7 @@ from bagshift.estimators.lmproj import LMPROJ
 from bagshift.estimators.ls_tgplm import LSTGPLM
 from bagshift.estimators.lwe import LWE
 from bagshift.estimators.mean_map import MeanMap
+from bagshift.estimators.one_vs_rest import OneVsRestBagClassifier
 from bagshift.estimators.prior_shift import PriorShift
 from bagshift.estimators.proportion_matching import ProportionMatching
 from bagshift.estimators.proportion_svm import ProportionSVM
@@ -46,6 +47,7 @@ __all__ = [
     "LLPKMeans",
     "LaplacianMeanMap",
     "MeanMap",
+    "OneVsRestBagClassifier",
     "PriorShift",
     "ProportionMatching",
     "ProportionSVM",

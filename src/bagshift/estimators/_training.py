@@ -18,6 +18,7 @@ from bagshift.bags import Bags
 from bagshift.estimators._advice import who_is_positive
 from bagshift.estimators._given_training import GivenTraining, is_pairwise, one_class, read_given
 from bagshift.estimators._scale import warn_if_scales_differ
+from bagshift.exceptions import BagError
 from bagshift.labels import (
     resolve_classes,
     warn_if_flipped,
@@ -249,6 +250,13 @@ def _of_labels(given: GivenTraining, y: NDArray[Any]) -> TrainingData:
 def _of_domains(estimator: Any, given: GivenTraining) -> TrainingData:
     """Bags, with a source or without one."""
     bags, labels = given.bags, given.source_labels
+    if bags.classes is not None:
+        name = type(estimator).__name__
+        raise BagError(
+            f"{name} learns two classes, and these bags have {bags.n_classes}: wrap it in "
+            f"OneVsRestBagClassifier({name}()), or take a machine of several classes, such as "
+            "CountLikelihoodClassifier or TGPLM."
+        )
     classes = resolve_classes(labels, bags)
     positive = classes[1]
     classes = np.sort(classes)
@@ -326,6 +334,7 @@ def require_two_classes(data: TrainingData) -> None:
 def _warn(data: TrainingData, from_where: str) -> None:
     if data.bags.n_bags:
         warn_uninformative(data.bags, from_where)
-        if data.n_source:
+        # Of one class against all others it was said which shares are whose.
+        if data.n_source and data.bags.positive is not True:
             rate = float(np.mean(data.source_signs > 0))
             warn_if_flipped(1 - rate if data.is_flipped else rate, data.bags)
