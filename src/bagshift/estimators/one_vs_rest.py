@@ -219,9 +219,11 @@ def _classes_of(y: Any, source: Any) -> NDArray[Any]:
             return np.empty(2)
         return resolve_all_classes(labels, bags)
     labels = np.asarray(y)
-    if labels.ndim != 1 or type_of_target(labels) != "multiclass":
-        return np.empty(2)  # or what the machine refuses
-    return np.unique(labels)
+    try:
+        is_of_more = labels.ndim == 1 and type_of_target(labels) == "multiclass"
+    except ValueError:
+        is_of_more = False  # and the machine says why
+    return np.unique(labels) if is_of_more else np.empty(2)
 
 
 def _against_rest(machine: Any, y: Any, source: Any, label: Any) -> tuple[Any, dict[str, Any]]:
