@@ -32,7 +32,7 @@ from bagshift._model_files.archive import (
     read_papers,
 )
 from bagshift._model_files.faults import Fault, first_line
-from bagshift._model_files.model import check_model, machine_of, plain
+from bagshift._model_files.model import check_model, machine_of, plain, positive_of
 from bagshift._model_files.schema import check_schema, untrusted_types
 from bagshift._model_files.trusted_types import TRUSTED
 from bagshift.atomic import whole_file
@@ -52,9 +52,9 @@ class Manifest:
     method : str
         Name of the method, such as "tgplm".
     classes : tuple
-        Both classes, in the order of the model's ``classes_``.
-    positive : str, int, float or bool
-        The one that shares are of.
+        All classes, in the order of the model's ``classes_``.
+    positive : str, int, float, bool or None
+        The one of two that shares are of; None where there are more.
     columns : dict
         Columns that the model needs and their kinds ("number", "date", "text").
     bag_column, id_column, label_column : str or None
@@ -143,7 +143,7 @@ def describe_model(model: Any) -> Manifest:
     return Manifest(
         method=type(machine).__name__,
         classes=tuple(plain(label) for label in machine.classes_),
-        positive=plain(machine.positive_class_),
+        positive=positive_of(machine),
         holds_training_rows=hasattr(machine, "support_vectors_"),
     )
 
@@ -342,6 +342,8 @@ def _read_manifest(content: bytes) -> Manifest:
         raise Fault("its manifest cannot be read") from error
     if not is_sound:
         raise Fault("its manifest cannot be read")
+    if (manifest.positive is None) != (len(manifest.classes) > 2):
+        raise Fault("its manifest cannot be read")
     if type(manifest.format) is not int or manifest.format != FORMAT:
         raise Fault(
             f"it has format {manifest.format!r} and this bagshift reads format {FORMAT}; use the "
@@ -365,8 +367,8 @@ def _is_text_or_none(value: Any) -> bool:
 # What each entry of a manifest must be.
 SOUND: dict[str, Callable[[Any], bool]] = {
     "method": _is_text,
-    "classes": lambda classes: len(classes) == 2 and all(map(_is_label, classes)),
-    "positive": _is_label,
+    "classes": lambda classes: len(classes) >= 2 and all(map(_is_label, classes)),
+    "positive": lambda label: label is None or _is_label(label),
     "columns": lambda columns: set(columns.values()) <= set(KINDS),
     "bag_column": _is_text_or_none,
     "id_column": _is_text_or_none,

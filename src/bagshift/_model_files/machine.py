@@ -53,9 +53,13 @@ def check_machine(machine: Any) -> None:
 
 def _check_classes(machine: Any) -> None:
     classes = machine.classes_
-    if not isinstance(classes, np.ndarray) or classes.shape != (2,) or classes[0] == classes[1]:
-        raise Fault("its classes_ are not two different classes")
-    if machine.positive_class_ not in classes.tolist():
+    is_list = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 2
+    if not is_list or len(set(classes.tolist())) < len(classes):
+        raise Fault("its classes_ are not two or more different classes")
+    if len(classes) > 2 and not machine._takes_more_classes:
+        raise Fault(f"a {type(machine).__name__} has two classes and this one {len(classes)}")
+    positive = getattr(machine, "positive_class_", None)
+    if len(classes) == 2 and positive not in classes.tolist():
         raise Fault("its positive_class_ is none of its classes_")
 
 
@@ -74,19 +78,20 @@ def _check_expansion(machine: Any, prefix: str) -> None:
     """Check weights, or coefficients and the rows they belong to, and the intercept."""
     n_features = machine.n_features_in_
     kernel = machine.kernel_.name
-    shapes: dict[str, tuple[int, ...]] = {"intercept_": (1,)}
+    n_outputs = 1 if len(machine.classes_) == 2 else len(machine.classes_)
+    shapes: dict[str, tuple[int, ...]] = {"intercept_": (n_outputs,)}
     if kernel == "linear":
-        shapes["coef_"] = (1, n_features)
+        shapes["coef_"] = (n_outputs, n_features)
     elif kernel == "precomputed":
-        shapes["dual_coef_"] = (1, n_features)
+        shapes["dual_coef_"] = (n_outputs, n_features)
     elif hasattr(machine, "frequencies_"):
         n_frequencies = machine.frequencies_.shape[1]
         _check_array(machine.frequencies_, "frequencies_", (n_features, n_frequencies))
-        shapes["coef_"] = (1, 2 * n_frequencies)
+        shapes["coef_"] = (n_outputs, 2 * n_frequencies)
     else:
         rows = machine.support_vectors_
         _check_array(rows, "support_vectors_", (rows.shape[0], n_features))
-        shapes["dual_coef_"] = (1, rows.shape[0])
+        shapes["dual_coef_"] = (n_outputs, rows.shape[0])
     for name, shape in shapes.items():
         _check_array(getattr(machine, prefix + name), prefix + name, shape)
 

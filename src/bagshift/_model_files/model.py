@@ -95,7 +95,7 @@ def _check_search(search: BagSearchCV) -> None:
     if (
         machine.n_features_in_ != search.n_features_in_
         or machine.classes_.tolist() != search.classes_.tolist()
-        or _typed(machine.positive_class_) != _typed(search.positive_class_)
+        or _typed(positive_of(machine)) != _typed(positive_of(search))
         or hasattr(machine, "support_vectors_") != hasattr(search, "support_vectors_")
     ):
         raise Fault("its best_estimator_ has other columns, classes or rows than the model")
@@ -167,19 +167,36 @@ def _compare(model: Any, machine: Any, papers: Any) -> None:
             f"its manifest names the classes {name_some(map(plain, papers.classes))} and the "
             f"model has {name_some(machine.classes_)}"
         )
-    if _typed(papers.positive) != _typed(machine.positive_class_):
+    positive = positive_of(machine)
+    if _typed(papers.positive) != _typed(positive):
         raise Fault(
-            f"its manifest names {plain(papers.positive)!r} as the positive class and the model "
-            f"has {plain(machine.positive_class_)!r}"
+            f"its manifest names {papers.positive!r} as the positive class and the model "
+            f"has {positive!r}"
         )
     if hasattr(machine, "support_vectors_") and not papers.holds_training_rows:
         raise Fault("its manifest says that no training rows are inside, and there are some")
     _compare_columns(model, list(papers.columns))
 
 
+def positive_of(machine: Any) -> Any:
+    """Return the positive class of two.
+
+    Parameters
+    ----------
+    machine : estimator
+
+    Returns
+    -------
+    str, int, float, bool or None
+        None where there are more classes, or none was found.
+    """
+    positive = getattr(machine, "positive_class_", None)
+    return None if positive is None else plain(positive)
+
+
 def _typed(label: Any) -> tuple[type, Any]:
     """Keep 1, 1.0 and True apart."""
-    label = plain(label)
+    label = label if label is None else plain(label)
     return type(label), label
 
 

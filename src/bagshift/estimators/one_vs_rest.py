@@ -219,6 +219,8 @@ def _classes_of(y: Any, source: Any) -> NDArray[Any]:
             return np.empty(2)
         return resolve_all_classes(labels, bags)
     labels = np.asarray(y)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        return np.empty(2)
     try:
         is_of_more = labels.ndim == 1 and type_of_target(labels) == "multiclass"
     except ValueError:
