@@ -160,6 +160,8 @@ def check_shares(
         "shares must lie in [0, 1]",
         "pass counts= if these whole numbers are counts"
         if _are_whole(numbers)
+        else "correct or leave them out"
+        if numbers.ndim == 2 and numbers.shape[1] > 2
         else f"correct or leave them out, or {_NOISE_ADVICE}",
     )
     if numbers.ndim == 2 and numbers.shape[1] > 2:

@@ -53,7 +53,7 @@ def input_facts(inputs: FitInputs) -> Facts:
     list of (str, str)
     """
     return [
-        ("positive class", _positive_class(inputs)),
+        _classes(inputs),
         *bag_facts(inputs.bags, inputs.request.bags),
         ("history", _history(inputs)),
         ("columns used", columns_used(inputs.columns.kinds)),
@@ -87,6 +87,8 @@ def bag_facts(bags: Bags, request: BagRequest) -> Facts:
     ]
     if request.size_column:
         facts.append(("declared sizes", in_range(bags.sizes, "individuals")))
+    if bags.classes is not None:
+        return [*facts, *_class_share_facts(bags, request)]
     mean = float(bags.positive_shares @ bags.sizes / bags.sizes.sum()) if bags.n_bags else 0.0
     where = (request.shares or request.target).name
     column = f"{'from counts ' if request.by_count else ''}{request.value_column!r} of {where}"
@@ -95,6 +97,21 @@ def bag_facts(bags: Bags, request: BagRequest) -> Facts:
     if request.noise:
         facts.append(("noise", request.noise.describe()))
     return facts
+
+
+def _class_share_facts(bags: Bags, request: BagRequest) -> Facts:
+    """Say between which numbers the shares of every class lie."""
+    where = (request.shares or request.target).name
+    overall = bags.sizes @ bags.shares / bags.sizes.sum()
+    lowest, highest = bags.shares.min(axis=0), bags.shares.max(axis=0)
+    lines = [
+        f"{label}: from {low:.3g} to {high:.3g}, {mean:.3g} overall"
+        for label, low, high, mean in zip(
+            bags.classes or (), lowest, highest, overall, strict=True
+        )
+    ]
+    what = "counts" if request.by_count else "shares"
+    return [("shares", f"{what} of {where}"), *(("", line) for line in lines)]
 
 
 def echo_findings(findings: Sequence[Finding], *, drop: bool = False) -> None:
@@ -172,13 +189,16 @@ def _next_commands(inputs: FitInputs, output: Path) -> tuple[str, str]:
     options = {
         "--shares": bags.shares,
         "--shares-bag": bags.shares_bag,
-        "--share-column": bags.share_column,
-        "--count-column": bags.count_column,
+        "--share-column": None if bags.has_more_classes else bags.share_column,
+        "--count-column": None if bags.has_more_classes else bags.count_column,
+        "--other": bags.other,
         "--size-column": bags.size_column,
         "--noise": bags.noise.as_option() if bags.noise else None,
         "--on-unmatched": "drop" if bags.on_unmatched == "drop" else None,
     }
     more = [str(x) for name, value in options.items() if value is not None for x in (name, value)]
+    by = "--count-column" if bags.by_count else "--share-column"
+    more += [word for name in bags.class_columns for word in (by, name)]
     return (
         shlex.join([*words, "-o", "predictions.csv"]),
         shlex.join([*words, *more, "-o", "in_bags.csv"]),
@@ -263,20 +283,29 @@ def count_facts(counts: CountFit, request: BagRequest, kind: str = "") -> Facts:
     ]
 
 
-def _positive_class(inputs: FitInputs) -> str:
+def _classes(inputs: FitInputs) -> tuple[str, str]:
     request = inputs.request.bags
     what = "counts" if request.by_count else "shares"
-    return f"{inputs.positive}: the {what} are of this class; the other one is {inputs.negative}"
+    if inputs.bags.classes is not None:
+        rest = f"; {request.other} has what the {what} leave" if request.other else ""
+        return "classes", f"{', '.join(map(str, inputs.bags.classes))}{rest}"
+    return (
+        "positive class",
+        f"{inputs.positive}: the {what} are of this class; the other one is {inputs.negative}",
+    )
 
 
 def _history(inputs: FitInputs) -> str:
     if inputs.labels is None or inputs.request.source is None or inputs.X_source is None:
         return "none"
     labels = inputs.labels
-    n_positive = int((labels.values == labels.positive).sum())
+    shown = (labels.positive, labels.negative)
+    if labels.positive is None:
+        shown = tuple(labels.classes)
+    numbers = (f"{int((labels.values == label).sum()):,} are {label}" for label in shown)
     text = (
-        f"{inputs.request.source.name}: {plural(inputs.X_source.height, 'row')}, {n_positive:,} "
-        f"are {labels.positive}, {inputs.X_source.height - n_positive:,} are {labels.negative}"
+        f"{inputs.request.source.name}: {plural(inputs.X_source.height, 'row')}, "
+        f"{', '.join(numbers)}"
     )
     if labels.n_missing:
         text += f"; {plural(labels.n_missing, 'row')} without label left out"

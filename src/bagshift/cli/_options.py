@@ -41,13 +41,27 @@ SharesBag = Annotated[
     str | None,
     typer.Option("--shares-bag", metavar="COLUMN", help="Bag id in --shares, if named otherwise."),
 ]
-ShareColumn = Annotated[
-    str | None,
-    typer.Option("--share-column", metavar="COLUMN", help="Share of positives, 0 to 1."),
+ShareColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--share-column",
+        metavar="COLUMN",
+        help="Share of positives, 0 to 1; of more than two classes once for each, named so.",
+    ),
 ]
-CountColumn = Annotated[
+CountColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--count-column",
+        metavar="COLUMN",
+        help="Or: number of positives; of more than two classes once for each, named so.",
+    ),
+]
+Other = Annotated[
     str | None,
-    typer.Option("--count-column", metavar="COLUMN", help="Or: number of positives."),
+    typer.Option(
+        "--other", metavar="CLASS", help="One more class, which has what the columns leave."
+    ),
 ]
 SizeColumn = Annotated[
     str | None,
@@ -146,6 +160,83 @@ def bag_request(
         on_unmatched="drop" if on_unmatched is OnUnmatched.DROP else "raise",
         noise=None if noise is None else noise_request(noise),
     )
+
+
+def with_classes(request: BagRequest, columns: list[str] | None, other: str | None) -> BagRequest:
+    """Add what is given of more than two classes.
+
+    Parameters
+    ----------
+    request : BagRequest
+        Of the first column.
+    columns : list of str or None
+        All columns of shares or counts.
+    other : str or None
+        Option ``--other``.
+
+    Returns
+    -------
+    BagRequest
+
+    Raises
+    ------
+    typer.BadParameter
+        When a column is named twice, there is noise, or one column has no class beside it.
+    """
+    from dataclasses import replace
+
+    names = tuple(columns or ())
+    if len(set(names)) < len(names) or other in names:
+        raise typer.BadParameter("every column of shares or counts is of another class.")
+    if len(names) + (other is not None) <= 2:
+        if len(names) > 1 or other is not None:
+            raise typer.BadParameter(
+                "two classes take one --share-column or --count-column, that of --positive."
+            )
+        return request
+    if request.noise is not None:
+        raise typer.BadParameter("--noise is for two classes; leave it out.")
+    return replace(request, class_columns=names, other=other)
+
+
+def first_of(columns: list[str] | None) -> str | None:
+    """Return the first column, if there is one.
+
+    Parameters
+    ----------
+    columns : list of str or None
+
+    Returns
+    -------
+    str or None
+    """
+    return columns[0] if columns else None
+
+
+def only_one(columns: list[str] | None, command: str) -> str | None:
+    """Return the only column of shares or counts.
+
+    Parameters
+    ----------
+    columns : list of str or None
+    command : str
+        The command, as the beginning of a sentence.
+
+    Returns
+    -------
+    str or None
+
+    Raises
+    ------
+    typer.BadParameter
+        When there are several, which speak of more than two classes.
+    """
+    if columns and len(columns) > 1:
+        raise typer.BadParameter(
+            f"{command} is for two classes: give one --share-column or --count-column, and run "
+            "it for each class in turn."
+        )
+    return first_of(columns)
 
 
 def check_share_options(

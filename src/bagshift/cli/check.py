@@ -15,8 +15,8 @@ def check(
     bag: options.Bag,
     shares: options.Shares = None,
     shares_bag: options.SharesBag = None,
-    share_column: options.ShareColumn = None,
-    count_column: options.CountColumn = None,
+    share_columns: options.ShareColumns = None,
+    count_columns: options.CountColumns = None,
     size_column: options.SizeColumn = None,
     noise: options.Noise = None,
     source: options.Source = None,
@@ -34,6 +34,8 @@ def check(
 
     Takes the options of `bagshift fit`. Ends with exit code 1 if there are errors.
     """
+    share_column = options.only_one(share_columns, "bagshift check")
+    count_column = options.only_one(count_columns, "bagshift check")
     from bagshift.cli._echo import bag_facts, input_facts
     from bagshift.cli._screen import Screen
     from bagshift.exceptions import plural

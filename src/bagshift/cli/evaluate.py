@@ -28,8 +28,8 @@ def evaluate(
     bag: options.BagAsAtFit = None,
     shares: options.Shares = None,
     shares_bag: options.SharesBag = None,
-    share_column: options.ShareColumn = None,
-    count_column: options.CountColumn = None,
+    share_columns: options.ShareColumns = None,
+    count_columns: options.CountColumns = None,
     size_column: options.SizeColumn = None,
     noise: options.Noise = None,
     label: Annotated[
@@ -47,6 +47,8 @@ def evaluate(
 
     Needs shares (--shares or a column of the target), labels (--label), or both.
     """
+    share_column = options.only_one(share_columns, "bagshift evaluate")
+    count_column = options.only_one(count_columns, "bagshift evaluate")
     by_shares = share_column is not None or count_column is not None
     if not by_shares and (shares is not None or label is None):
         raise typer.BadParameter(
@@ -71,9 +73,10 @@ def evaluate(
     )
     with loading(model, quiet):
         from bagshift.workflows.evaluation import evaluate_model
-        from bagshift.workflows.models import open_model
+        from bagshift.workflows.models import open_model, require_two_classes
 
         saved, notes = open_model(model)
+    require_two_classes(saved, "bagshift evaluate")
     bags = None
     if by_shares:
         bags = options.bag_request(

@@ -13,7 +13,7 @@ from bagshift.cli import _options as options
 from bagshift.cli._errors import explained, say_error
 
 if TYPE_CHECKING:
-    from bagshift.workflows.requests import FitRequest, MachineRequest
+    from bagshift.workflows.requests import BagRequest, FitRequest, MachineRequest
 
 
 class Method(StrEnum):
@@ -49,8 +49,9 @@ def fit(
     output: options.Output,
     shares: options.Shares = None,
     shares_bag: options.SharesBag = None,
-    share_column: options.ShareColumn = None,
-    count_column: options.CountColumn = None,
+    share_column: options.ShareColumns = None,
+    count_column: options.CountColumns = None,
+    other: options.Other = None,
     size_column: options.SizeColumn = None,
     noise: options.Noise = None,
     source: options.Source = None,
@@ -129,6 +130,9 @@ def fit(
                  --shares results.csv --share-column yes_share \\
                  --source history.parquet --label voted --positive yes \\
                  -o model.skops
+
+    Shares of more than two classes have a column each, named as the labels:
+    --share-column left --share-column right --other none.
     """  # noqa: D301 (the line break of the help text is a control character)
     options.check_source_options(source, label)
     options.check_class_options(positive, negative)
@@ -139,18 +143,24 @@ def fit(
         raise typer.BadParameter("--components goes with --memory and --kernel rbf.")
     if kernel is None:
         kernel = KernelName.RBF if memory is None else KernelName.LINEAR
-    request = _fit_request(
+    in_bags = options.with_classes(
         options.bag_request(
             target,
             bag,
             shares,
             shares_bag,
-            share_column,
-            count_column,
+            options.first_of(share_column),
+            options.first_of(count_column),
             size_column,
             on_unmatched,
             noise,
         ),
+        share_column or count_column,
+        other,
+    )
+    _check_more_classes(in_bags, positive, memory)
+    request = _fit_request(
+        in_bags,
         source,
         label,
         positive,
@@ -170,6 +180,20 @@ def fit(
         _run(request, machine, output, quiet)
     else:
         _run_streamed(request, machine, output, memory, work_folder, quiet)
+
+
+def _check_more_classes(bags: BagRequest, positive: str | None, memory: str | None) -> None:
+    """Refuse what goes with two classes only."""
+    if not bags.has_more_classes:
+        return
+    if positive is not None:
+        raise typer.BadParameter(
+            "--positive is for two classes; with a column for each class leave it out."
+        )
+    if memory is not None:
+        raise typer.BadParameter(
+            "--memory fits two classes; leave it out, or give one class at a time as --positive."
+        )
 
 
 def _run(request: FitRequest, machine: MachineRequest, output: Path, quiet: bool) -> None:

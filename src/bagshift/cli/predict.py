@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
     from bagshift.cli._screen import Screen
+    from bagshift.persistence import Manifest
     from bagshift.workflows.in_bags import InBagPredictions
     from bagshift.workflows.requests import BagRequest
 
@@ -35,8 +36,9 @@ def predict(
     bag: options.BagAsAtFit = None,
     shares: options.Shares = None,
     shares_bag: options.SharesBag = None,
-    share_column: options.ShareColumn = None,
-    count_column: options.CountColumn = None,
+    share_column: options.ShareColumns = None,
+    count_column: options.CountColumns = None,
+    other: options.Other = None,
     size_column: options.SizeColumn = None,
     noise: options.Noise = None,
     on_unmatched: options.Unmatched = options.OnUnmatched.RAISE,
@@ -70,8 +72,8 @@ def predict(
     from bagshift.workflows.first_look import look_first
 
     screen = Screen(quiet)
-    by_shares = share_column is not None or count_column is not None
-    if not by_shares and any((bag, shares, shares_bag, size_column, noise)):
+    by_shares = bool(share_column or count_column)
+    if not by_shares and any((bag, shares, shares_bag, size_column, noise, other)):
         raise typer.BadParameter(
             "to predict with the shares of bags give --share-column or --count-column."
         )
@@ -88,7 +90,9 @@ def predict(
     check_output(output, model, rows, shares)
     check_inputs(model, rows, shares)
     # The model takes seconds to load; trouble with the names should be told at once.
-    options.check_share_options(shares, shares_bag, share_column, count_column)
+    options.check_share_options(
+        shares, shares_bag, options.first_of(share_column), options.first_of(count_column)
+    )
     law = None if noise is None else options.noise_request(noise)
     look_first(
         model,
@@ -98,7 +102,12 @@ def predict(
         bag=bag,
         shares=shares,
         shares_bag=shares_bag,
-        share_columns=(share_column, count_column, size_column, law.column if law else None),
+        share_columns=(
+            *(share_column or ()),
+            *(count_column or ()),
+            size_column,
+            law.column if law else None,
+        ),
     )
     with loading(model, quiet):
         from bagshift.workflows.models import open_model
@@ -107,16 +116,20 @@ def predict(
         saved, notes = open_model(model)
     request = None
     if by_shares:
-        request = options.bag_request(
-            rows,
-            options.bag_as_at_fit(bag, saved.manifest.bag_column),
-            shares,
-            shares_bag,
-            share_column,
-            count_column,
-            size_column,
-            on_unmatched,
-            noise,
+        request = options.with_classes(
+            options.bag_request(
+                rows,
+                options.bag_as_at_fit(bag, saved.manifest.bag_column),
+                shares,
+                shares_bag,
+                options.first_of(share_column),
+                options.first_of(count_column),
+                size_column,
+                on_unmatched,
+                noise,
+            ),
+            share_column or count_column,
+            other,
         )
     read = read_model_rows(
         rows, saved.manifest, text_columns=(id_column, request.bag if request else None)
@@ -131,7 +144,7 @@ def predict(
     write_table(result, output)
     for note in [*notes, *read.notes]:
         screen.say(note)
-    _show(screen, result, saved.manifest.positive, output, request, found)
+    _show(screen, result, saved.manifest, output, request, found)
 
 
 def _predict_streamed(
@@ -154,9 +167,10 @@ def _predict_streamed(
     for note in [*notes, *found.notes]:
         screen.say(note)
     positive = saved.manifest.positive
+    of_which = "" if positive is None else f", of which {found.n_positive:,} are {positive}"
     screen.facts(
         [
-            ("rows", f"{found.n_rows:,}, of which {found.n_positive:,} are {positive}"),
+            ("rows", f"{found.n_rows:,}{of_which}"),
             ("columns", ", ".join(found.columns)),
             ("saved", f"{output} ({plural(found.n_rows, 'row')})"),
         ]
@@ -166,7 +180,7 @@ def _predict_streamed(
 def _show(
     screen: Screen,
     result: DataFrame,
-    positive: Any,
+    manifest: Manifest,
     output: Path,
     request: BagRequest | None,
     found: InBagPredictions | None,
@@ -176,9 +190,11 @@ def _show(
     from bagshift.exceptions import plural
     from bagshift.workflows.prediction import LABEL
 
-    facts = [("rows", f"{result.height:,}, of which {_n(result, LABEL, positive)} are {positive}")]
+    shown = manifest.classes if manifest.positive is None else (manifest.positive,)
+    of_classes = ", ".join(f"{_n(result, LABEL, label)} are {label}" for label in shown)
+    facts = [("rows", f"{result.height:,}, of which {of_classes}")]
     if request is not None and found is not None:
-        facts += _in_bag_facts(result, positive, request, found)
+        facts += _in_bag_facts(result, shown, request, found)
     screen.facts(
         [
             *facts,
@@ -195,21 +211,23 @@ def _show(
 
 
 def _in_bag_facts(
-    result: DataFrame, positive: Any, request: BagRequest, found: InBagPredictions
+    result: DataFrame, shown: tuple[Any, ...], request: BagRequest, found: InBagPredictions
 ) -> list[tuple[str, str]]:
     from bagshift.cli._echo import bag_facts
     from bagshift.exceptions import plural
     from bagshift.workflows.in_bags import LABEL_IN_BAG, PROBABILITY_IN_BAG
 
     (_, rows_in_bags), *more = bag_facts(found.bags, request)
+    given = [
+        f"{result[f'{PROBABILITY_IN_BAG}{label}'].sum():,.0f} rows are expected to be "
+        f"{label}; {_n(result, LABEL_IN_BAG, label)} are likelier {label} than "
+        f"{'not' if len(shown) == 1 else 'any other class'}"
+        for label in shown
+    ]
     facts = [
         ("in bags", rows_in_bags),
         *more,
-        (
-            "given the share",
-            f"{result[f'{PROBABILITY_IN_BAG}{positive}'].sum():,.0f} rows are expected to be "
-            f"{positive}; {_n(result, LABEL_IN_BAG, positive)} are likelier {positive} than not",
-        ),
+        *(("given the share" if not at else "", line) for at, line in enumerate(given)),
         (
             "",
             "the ..._in_bag columns use the share of the row's own bag, which fresh rows come "

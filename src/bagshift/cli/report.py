@@ -24,8 +24,8 @@ def report(
     bag: options.BagAsAtFit = None,
     shares: options.Shares = None,
     shares_bag: options.SharesBag = None,
-    share_column: options.ShareColumn = None,
-    count_column: options.CountColumn = None,
+    share_columns: options.ShareColumns = None,
+    count_columns: options.CountColumns = None,
     size_column: options.SizeColumn = None,
     noise: options.Noise = None,
     source: options.Source = None,
@@ -51,6 +51,8 @@ def report(
     needs no network, and has no data of single rows unless --include-rows
     asks for them.
     """
+    share_column = options.only_one(share_columns, "bagshift report")
+    count_column = options.only_one(count_columns, "bagshift report")
     if label is not None and source is None:
         raise typer.BadParameter("--label is the column of labels of --source; give both.")
     if output.suffix.lower() not in (".html", ".htm"):
@@ -74,10 +76,11 @@ def report(
         share_columns=(share_column, count_column, size_column, law.column if law else None),
     )
     with loading(model, quiet):
-        from bagshift.workflows.models import open_model
+        from bagshift.workflows.models import open_model, require_two_classes
         from bagshift.workflows.reporting import report_on
 
         saved, notes = open_model(model)
+    require_two_classes(saved, "bagshift report")
     request = options.bag_request(
         target,
         options.bag_as_at_fit(bag, saved.manifest.bag_column),

@@ -252,6 +252,12 @@ def _of_domains(estimator: Any, given: GivenTraining) -> TrainingData:
     bags, labels = given.bags, given.source_labels
     if bags.classes is not None:
         name = type(estimator).__name__
+        if getattr(estimator, "_takes_more_classes", False):
+            raise BagError(
+                f"This is for two classes, and these bags have {bags.n_classes}: take one class "
+                "against the others, with Bags.against_rest(label) and the labels of the source "
+                "as True and False."
+            )
         raise BagError(
             f"{name} learns two classes, and these bags have {bags.n_classes}: wrap it in "
             f"OneVsRestBagClassifier({name}()), or take a machine of several classes, such as "

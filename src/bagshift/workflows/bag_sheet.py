@@ -84,7 +84,7 @@ def read_bag_sheet(request: BagRequest, target: NamedTable) -> BagSheet:
     sheet = pl.DataFrame(
         [
             as_ids(table.frame[bag_column]).alias("bag"),
-            *(_as_numbers(table, name).alias(part) for part, name in wanted.items()),
+            *(as_numbers(table, name).alias(part) for part, name in wanted.items()),
         ]
     )
     if request.shares is None:
@@ -129,7 +129,24 @@ def as_ids(values: pl.Series) -> pl.Series:
     return text.set((text.str.strip_chars() == "").fill_null(False), None)
 
 
-def _as_numbers(table: NamedTable, name: str) -> pl.Series:
+def as_numbers(table: NamedTable, name: str) -> pl.Series:
+    """Read a column of numbers, null where one is missing.
+
+    Parameters
+    ----------
+    table : NamedTable
+    name : str
+        The column.
+
+    Returns
+    -------
+    polars.Series of float
+
+    Raises
+    ------
+    TableError
+        When it holds anything else.
+    """
     values = table.frame[name]
     if values.dtype.is_numeric() or values.dtype == pl.Null:
         return values.cast(pl.Float64).fill_nan(None)

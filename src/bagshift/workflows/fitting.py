@@ -7,22 +7,25 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from bagshift.bags import Bags
 from bagshift.estimators import (
     TGPLM,
     CountLikelihoodClassifier,
     InverseCalibrationSVM,
     SourceSVM,
 )
+from bagshift.estimators._class_scores import class_places, predicted_class_shares
 from bagshift.estimators._guesses import guess
 from bagshift.exceptions import TableError
 from bagshift.features import feature_pipeline
 from bagshift.fingerprints import row_fingerprints
-from bagshift.metrics import constant_share_error
+from bagshift.metrics import class_share_error, constant_share_error
 from bagshift.model_selection import BagKFold, path_search
 from bagshift.persistence import Manifest, SavedModel, describe_model
 from bagshift.workflows.count_fit import CountFit, count_fit
@@ -100,20 +103,19 @@ def fit_model(
     features = feature_pipeline()
     X, source = _encode(inputs, features, machine)
     fitted, n_settings, best = _search(machine, X, inputs, source, request, progress)
-    guesses = guess(fitted, X, fitted.positive_class_)
     # The other machines are searched by the shares of their labels.
     by_probability = isinstance(fitted, CountLikelihoodClassifier)
-    in_sample = guesses.share_error if by_probability else guesses.labelled_share_error
+    errors = _errors_in_sample(fitted, X, inputs.bags, by_probability)
     outcome: dict[str, Any] = {
         "settings": settings_of(fitted, has_source=source is not None),
         "n_settings": n_settings,
         "by_probability": by_probability,
         "held_out_share_error": best.get("share_error"),
-        "share_error": in_sample(inputs.bags),
-        "constant_share_error": constant_share_error(inputs.bags),
+        "share_error": errors[0],
+        "constant_share_error": errors[1],
         "held_out_counts": None,
     }
-    if best and by_probability:
+    if best and by_probability and inputs.bags.classes is None:
         outcome["held_out_counts"] = count_fit(inputs.bags, best["score"])
     saved = SavedModel(
         model=Pipeline([*features.steps, ("machine", fitted)]),
@@ -121,6 +123,27 @@ def fit_model(
         fitted_rows=row_fingerprints(inputs.X_target),
     )
     return FitOutcome(saved=saved, **outcome)
+
+
+def _errors_in_sample(
+    fitted: Any, X: NDArray[Any], bags: Bags, by_probability: bool
+) -> tuple[float, float]:
+    """Return the share errors of the machine, and of the overall shares alone."""
+    if bags.classes is None:
+        guesses = guess(fitted, X, fitted.positive_class_)
+        in_sample = guesses.share_error if by_probability else guesses.labelled_share_error
+        return in_sample(bags), constant_share_error(bags)
+    scores = fitted.decision_function(X)
+    places = class_places(fitted.classes_, bags)
+    shares = (
+        bags.bag_means(fitted.predict_proba(X))[:, places]
+        if by_probability
+        else predicted_class_shares(fitted.classes_, scores, bags)
+    )
+    overall = np.average(bags.shares, axis=0, weights=bags.sizes)
+    return class_share_error(bags, shares), class_share_error(
+        bags, np.tile(overall, (bags.n_bags, 1))
+    )
 
 
 def _machine(inputs: FitInputs, request: MachineRequest) -> Any:
@@ -219,7 +242,7 @@ def precision_of(machine: Any) -> dict[str, float]:
     dict of str to float
     """
     return {
-        name: float(getattr(machine, f"{name}_"))
+        name: float(np.max(getattr(machine, f"{name}_")))  # the worst of several classes
         for name in ("dual_gap", "gradient_norm")
         if hasattr(machine, f"{name}_")
     }

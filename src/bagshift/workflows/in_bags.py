@@ -10,11 +10,12 @@ import polars as pl
 
 from bagshift.bags import Bags
 from bagshift.estimators import predict_proba_in_bags
-from bagshift.exceptions import TableError
+from bagshift.exceptions import TableError, name_some
 from bagshift.fingerprints import row_fingerprints
-from bagshift.persistence import SavedModel
+from bagshift.persistence import Manifest, SavedModel
 from bagshift.workflows.bag_check import check_bag_sheet, raise_first_error
 from bagshift.workflows.bag_sheet import read_bag_sheet
+from bagshift.workflows.class_bags import read_class_bags
 from bagshift.workflows.findings import Finding
 from bagshift.workflows.inputs import make_bags
 from bagshift.workflows.noise import noise_at_fit
@@ -78,13 +79,45 @@ def predict_in_known_bags(
             "bag says nothing about its rows; fit with another --method."
         )
     request = with_noise_at_fit(request, saved)
+    if (manifest.positive is None) != request.has_more_classes:
+        raise TableError(_other_classes(manifest))
+    if request.has_more_classes:
+        bags = read_class_bags(request, rows.table, list(manifest.classes))
+        return _given_bags(saved, rows, request, bags, [])
     sheet = read_bag_sheet(request, rows.table)
     findings = check_bag_sheet(sheet)
     raise_first_error(findings, drop=request.on_unmatched == "drop")
     negative = next(label for label in manifest.classes if label != manifest.positive)
     bags = make_bags(sheet, negative, manifest.positive)
+    return _given_bags(saved, rows, request, bags, findings)
+
+
+def _other_classes(manifest: Manifest) -> str:
+    if manifest.positive is None:
+        return (
+            f"The model has the classes {name_some(manifest.classes)}; give --share-column or "
+            "--count-column once for each, with columns named as the classes."
+        )
+    return (
+        f"The model has the two classes {name_some(manifest.classes)}; give one --share-column "
+        f"or --count-column, that of {manifest.positive}."
+    )
+
+
+def _given_bags(
+    saved: SavedModel,
+    rows: ModelRows,
+    request: BagRequest,
+    bags: Bags,
+    findings: list[Finding],
+) -> InBagPredictions:
+    manifest = saved.manifest
     probability = predict_proba_in_bags(saved.model, rows.X, bags)
-    labels = [manifest.classes[int(second > 0.5)] for second in probability[:, 1]]
+    if len(manifest.classes) == 2:
+        places = (probability[:, 1] > 0.5).astype(int)
+    else:
+        places = probability.argmax(axis=1)
+    labels = [manifest.classes[place] for place in places]
     columns = [pl.Series(LABEL_IN_BAG, labels)]
     for k, label in enumerate(manifest.classes):
         columns.append(pl.Series(f"{PROBABILITY_IN_BAG}{label}", probability[:, k]))

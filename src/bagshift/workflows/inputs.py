@@ -16,8 +16,15 @@ from bagshift.noise import NoiseLaw
 from bagshift.tables import read_table, require_columns
 from bagshift.workflows.bag_check import check_bag_sheet, raise_first_error, usable_table
 from bagshift.workflows.bag_sheet import BagSheet, read_bag_sheet
+from bagshift.workflows.class_bags import read_class_bags
 from bagshift.workflows.findings import Finding
-from bagshift.workflows.labels import Labels, class_of, made_up_negative, read_labels
+from bagshift.workflows.labels import (
+    Labels,
+    class_of,
+    made_up_negative,
+    read_all_labels,
+    read_labels,
+)
 from bagshift.workflows.noise import NoiseRequest
 from bagshift.workflows.requests import FitRequest
 
@@ -85,21 +92,34 @@ def read_fit_inputs(request: FitRequest) -> FitInputs:
     """
     target = read_target(request)
     source, labels = read_history(request)
-    sheet = read_bag_sheet(request.bags, target)
-    findings = check_bag_sheet(sheet)
-    raise_first_error(findings, drop=request.bags.on_unmatched == "drop")
+    if request.bags.has_more_classes:
+        bags = read_class_bags(request.bags, target, labels.classes if labels else None)
+        findings: list[Finding] = []
+    else:
+        bags, findings = _read_bags(request, target, labels)
     columns = choose_fit_columns(request, target, source)
-    negative, positive = bag_classes(labels, request)
     return FitInputs(
         request=request,
         X_target=as_kinds(target, columns.kinds),
-        bags=make_bags(sheet, negative, positive),
+        bags=bags,
         X_source=as_kinds(source, columns.kinds) if source else None,
         labels=labels,
         columns=columns,
-        findings=[*findings, *class_doubts(request, negative, positive)],
+        findings=findings,
         id_column=obvious_id(request, target, columns),
     )
+
+
+def _read_bags(
+    request: FitRequest, target: NamedTable, labels: Labels | None
+) -> tuple[Bags, list[Finding]]:
+    """Read and check shares of one class of two."""
+    sheet = read_bag_sheet(request.bags, target)
+    findings = check_bag_sheet(sheet)
+    raise_first_error(findings, drop=request.bags.on_unmatched == "drop")
+    negative, positive = bag_classes(labels, request)
+    bags = make_bags(sheet, negative, positive)
+    return bags, [*findings, *class_doubts(request, negative, positive)]
 
 
 def read_target(request: FitRequest) -> NamedTable:
@@ -138,6 +158,9 @@ def read_history(request: FitRequest) -> tuple[NamedTable | None, Labels | None]
         return None, None
     frame = read_table(request.source, text_columns=_texts(request.label, request.id_column))
     source = NamedTable(frame, request.source.name)
+    if request.bags.has_more_classes:
+        labels = read_all_labels(source, request.label)
+        return NamedTable(frame.filter(labels.has_label), source.name), labels
     labels = read_labels(source, request.label, request.positive)
     if request.negative is not None and class_of(request.negative, [labels.negative]) is None:
         raise TableError(
@@ -318,7 +341,7 @@ def obvious_id(request: FitRequest, target: NamedTable, columns: ColumnChoice) -
     """
     if request.id_column is not None:
         return None
-    parts = {request.bags.bag, request.bags.value_column, request.label}
+    parts = {request.bags.bag, *request.bags.value_columns, request.label}
     found = [
         name
         for name in target.frame.columns
@@ -349,7 +372,10 @@ def reserved_columns(request: FitRequest) -> dict[str, str]:
         (request.id_column, "id of the row"),
         (request.label, "label of the history"),
         (bags.bag, "bag id"),
-        (None if bags.shares else bags.value_column, "count" if bags.by_count else "share"),
+        *(
+            (None if bags.shares else name, "count" if bags.by_count else "share")
+            for name in bags.value_columns
+        ),
         (None if bags.shares else bags.size_column, "bag size"),
         (None if bags.shares else bags.noise_column, "noise of the share"),
     ):

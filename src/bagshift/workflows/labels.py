@@ -28,14 +28,20 @@ class Labels:
         Labels of the rows that have one.
     has_label : ndarray of bool, shape (n_rows,)
         Which rows these are.
-    negative, positive : str, int, float or bool
-        The two classes.
+    negative, positive : str, int, float, bool or None
+        The two classes; None where there are more.
     """
 
     values: NDArray[Any]
     has_label: NDArray[np.bool_]
     negative: Any
     positive: Any
+
+    @property
+    def classes(self) -> list[Any]:
+        """All labels that occur, sorted."""
+        found: list[Any] = np.unique(self.values).tolist()
+        return found
 
     @property
     def n_missing(self) -> int:
@@ -77,8 +83,9 @@ def read_labels(table: NamedTable, column: str, positive: str | None) -> Labels:
         )
     if len(classes) > 2:
         raise TableError(
-            f"{where} holds {len(classes)} classes, {name_some(classes)}; more than two classes "
-            "are not supported yet."
+            f"{where} holds {len(classes)} classes, {name_some(classes)}; give the shares of all "
+            "of them: --share-column or --count-column once for each class, with columns named as "
+            "the classes."
         )
     chosen = _positive_among(classes, positive, where)
     has_label = values.is_not_null().to_numpy()
@@ -88,6 +95,37 @@ def read_labels(table: NamedTable, column: str, positive: str | None) -> Labels:
         negative=classes[0] if chosen == classes[1] else classes[1],
         positive=chosen,
     )
+
+
+def read_all_labels(table: NamedTable, column: str) -> Labels:
+    """Read a column of labels of any number of classes.
+
+    Parameters
+    ----------
+    table : NamedTable
+        Labelled history.
+    column : str
+        Its column of labels.
+
+    Returns
+    -------
+    Labels
+        Without a positive class.
+
+    Raises
+    ------
+    TableError
+        When there are fewer than two labels.
+    """
+    values = label_values(table, column)
+    classes = values.drop_nulls().unique().sort().to_list()
+    if len(classes) < 2:
+        raise TableError(
+            f"Column {column!r} of {table.name} holds {name_some(classes) or 'no label'}; history "
+            "needs rows of two classes or more."
+        )
+    known = np.array(values.drop_nulls().to_list())
+    return Labels(known, values.is_not_null().to_numpy(), negative=None, positive=None)
 
 
 def label_values(table: NamedTable, column: str) -> pl.Series:

@@ -5,8 +5,29 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bagshift.exceptions import ModelFileError
+from bagshift.exceptions import ModelFileError, TableError, name_some
 from bagshift.persistence import SavedModel, load_model, version_differences
+
+
+def require_two_classes(saved: SavedModel, what: str) -> None:
+    """Refuse a model of more than two classes.
+
+    Parameters
+    ----------
+    saved : SavedModel
+    what : str
+        What cannot be done with it, as the beginning of a sentence.
+
+    Raises
+    ------
+    TableError
+    """
+    classes = saved.manifest.classes
+    if len(classes) > 2:
+        raise TableError(
+            f"{what} is for two classes, and the model has {name_some(classes)}; in Python "
+            "score() compares shares or labels of any number of classes."
+        )
 
 
 def open_model(path: Path) -> tuple[SavedModel, list[str]]:

@@ -17,6 +17,7 @@ import polars as pl
 from sklearn.pipeline import Pipeline
 
 from bagshift.columns import NamedTable, as_kinds
+from bagshift.estimators._class_scores import best_places
 from bagshift.exceptions import TableError, name_some
 from bagshift.persistence import Manifest, SavedModel
 from bagshift.tables import read_table, require_columns
@@ -120,7 +121,8 @@ def predict_rows(
     -------
     polars.DataFrame of n_rows
         The id, ``label``, ``probability_<class>`` for each class (when the machine has
-        probabilities) and ``decision``; a positive decision means the positive class.
+        probabilities) and ``decision``; a positive decision means the positive class. Of more
+        than two classes there is ``decision_<class>`` for each, and the highest one is the label.
 
     Raises
     ------
@@ -169,11 +171,17 @@ def predicted_columns(saved: SavedModel, X: pl.DataFrame) -> pl.DataFrame:
     names = _probability_columns(saved)
     scores = np.asarray(saved.model.decision_function(X), dtype=np.float64)
     # Labels from the same scores, so that label, probability and decision always agree.
-    labels = [saved.manifest.classes[int(score > 0)] for score in scores]
+    labels = [saved.manifest.classes[place] for place in best_places(scores)]
     columns = [pl.Series(LABEL, labels)]
     if names:
         probabilities = saved.model.predict_proba(X)
         columns += [pl.Series(name, probabilities[:, k]) for k, name in enumerate(names)]
+    if scores.ndim == 2:
+        columns += [
+            pl.Series(f"{DECISION}_{label}", scores[:, k])
+            for k, label in enumerate(saved.manifest.classes)
+        ]
+        return pl.DataFrame(columns)
     towards_positive = 1.0 if saved.manifest.positive == saved.manifest.classes[1] else -1.0
     columns.append(pl.Series(DECISION, towards_positive * scores))
     return pl.DataFrame(columns)

@@ -39,6 +39,11 @@ class BagRequest:
         How shares or counts were changed before they were published.
     noise_at_fit : NoiseRequest, optional
         The law of the shares that a model was fitted on: named where these shares need one.
+    class_columns : tuple of str
+        Columns of shares or counts of more than two classes, named as these; the first one is
+        also ``share_column`` or ``count_column``.
+    other : str, optional
+        The class that has what the columns leave.
     """
 
     target: Path
@@ -51,6 +56,18 @@ class BagRequest:
     on_unmatched: OnUnmatched = "raise"
     noise: NoiseRequest | None = None
     noise_at_fit: NoiseRequest | None = None
+    class_columns: tuple[str, ...] = ()
+    other: str | None = None
+
+    @property
+    def has_more_classes(self) -> bool:
+        """Whether there is a column for each of several classes."""
+        return bool(self.class_columns)
+
+    @property
+    def value_columns(self) -> tuple[str, ...]:
+        """Columns that hold shares or counts."""
+        return self.class_columns or (self.value_column,)
 
     @property
     def value_column(self) -> str:
