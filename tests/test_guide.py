@@ -11,7 +11,8 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 @pytest.mark.parametrize(
-    ("name", "at_least"), [("count_likelihood.md", 31), ("choosing.md", 3), ("trust.md", 14)]
+    ("name", "at_least"),
+    [("count_likelihood.md", 31), ("choosing.md", 3), ("trust.md", 14), ("more_classes.md", 8)],
 )
 def test_examples_of_the_guide(name: str, at_least: int) -> None:
     page = DOCS / name
