@@ -25,8 +25,8 @@ files outside the repository.
 
 *fresh* is the figure, the accuracy on target rows of no bag, as mean over draws with a bootstrap
 interval; *gap closed* is (method - floor) / (ceiling - floor) of the means, with a bootstrap
-interval over draws, where the gap is above 5 points. Bar: gap closed by count at bag size 8 at least 0.8 on digits 50 and
-mnist/usps.
+interval over draws, where the gap is above 5 points. Bar: gap closed by count at bag size 8 at
+least 0.8 on digits 50 and mnist/usps.
 """
 
 from __future__ import annotations

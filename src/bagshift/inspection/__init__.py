@@ -4,6 +4,7 @@
 from bagshift.inspection._interval import Interval, Intervals
 from bagshift.inspection.bag_bootstrap import BagBootstrap, bag_bootstrap
 from bagshift.inspection.bag_report import BagReport, bag_report
+from bagshift.inspection.class_accuracy import ClassAccuracyEstimate
 from bagshift.inspection.estimate_accuracy import (
     AccuracyEstimate,
     AccuracyFigures,
@@ -22,6 +23,7 @@ __all__ = [
     "AccuracyFigures",
     "BagBootstrap",
     "BagReport",
+    "ClassAccuracyEstimate",
     "DomainDistance",
     "Interval",
     "Intervals",

@@ -12,12 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from bagshift.bags import Bags
+from bagshift.class_labels import resolve_all_classes
 from bagshift.estimators._base import get_bag_tags, last_step
 from bagshift.estimators._threads import n_threads_of
 from bagshift.exceptions import BagError, name_bags
 from bagshift.inspection._accuracy_text import accuracy_text, warnings_of
 from bagshift.inspection._evaluation import Evaluation, Judgement
 from bagshift.inspection._interval import Interval
+from bagshift.inspection.class_accuracy import ClassAccuracyEstimate, judge_classes
 from bagshift.labels import resolve_classes
 from bagshift.model_selection.cross_val_predict import bag_cross_val_predict
 
@@ -147,7 +149,7 @@ def estimate_accuracy(
     level: float = 0.95,
     random_state: Any = 0,
     n_jobs: int | None = None,
-) -> AccuracyEstimate:
+) -> AccuracyEstimate | ClassAccuracyEstimate:
     r"""Estimate the accuracy of individual predictions on fresh rows, without any label.
 
     What is judged is the procedure: `model` is cloned and fitted anew for every fold, a search
@@ -165,7 +167,7 @@ def estimate_accuracy(
         The bag of every row. Rows in no bag are trained on, where the machine can, and not judged.
     source : tuple (X, y) or (X, y, sample_weight), default=None
         Labelled source rows.
-    scores : array-like of shape (n_rows,), default=None
+    scores : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
         Out-of-bag scores by :func:`~bagshift.bag_cross_val_predict` or an earlier estimate; then
         nothing is fitted. NaN in rows that were not held out.
     cv : splitter, int or iterable of (train, test), default=None
@@ -182,7 +184,9 @@ def estimate_accuracy(
 
     Returns
     -------
-    AccuracyEstimate
+    AccuracyEstimate or ClassAccuracyEstimate
+        The second for more than two classes: accuracy, and what is right of each class; without
+        Goodman's regression and without a temperature of its own between bags.
 
     Raises
     ------
@@ -257,6 +261,8 @@ def estimate_accuracy(
         _require_predictions_of_others(model)
         scores = bag_cross_val_predict(model, X, bags, source=source, cv=cv, n_jobs=n_jobs)
     given = np.asarray(scores, dtype=np.float64)
+    if bags.classes is not None:
+        return _of_classes(given, bags, source, int(n_bootstrap), float(level), random_state)
     rows, held_out = _held_out(given, bags)
     positive, flipped = _positive_class(bags, source)
     evaluation = Evaluation.of(
@@ -264,6 +270,30 @@ def estimate_accuracy(
     )
     random = check_random_state(random_state)
     return _assemble(evaluation.judge(int(n_bootstrap), float(level), random), given, positive)
+
+
+def _of_classes(
+    scores: Floats, bags: Bags, source: Any, n_bootstrap: int, level: float, random_state: Any
+) -> ClassAccuracyEstimate:
+    """Judge scores of more than two classes."""
+    target = bags[bags.target_rows()] if bags.is_source.any() else bags
+    labels = bags.label_values[bags.is_source] if bags.is_source.any() else None
+    labels = labels if source is None else np.asarray(source[1])
+    classes = resolve_all_classes(labels, target)
+    if scores.shape != (len(bags), len(classes)):
+        raise ValueError(
+            f"scores must have shape ({len(bags)}, {len(classes)}), a column for each class: the "
+            f"shape is {scores.shape}."
+        )
+    bags.check_whole()
+    return judge_classes(
+        scores,
+        bags,
+        classes,
+        n_bootstrap=n_bootstrap,
+        level=level,
+        random=check_random_state(random_state),
+    )
 
 
 # What is judged ----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bagshift.bags import Bags
+from bagshift.inspection.class_accuracy import of_two_classes
 from bagshift.inspection.estimate_accuracy import AccuracyEstimate, estimate_accuracy
 from bagshift.plotting._axes import axes_and_figure
 from bagshift.plotting._style import BLUE, GREY, INK, ORANGE, plain_axes
@@ -80,7 +81,8 @@ class LabelFreeAccuracyDisplay:
         -------
         LabelFreeAccuracyDisplay
         """
-        return cls(estimate_accuracy(estimator, X, bags, source, **options)).plot(ax)
+        found = estimate_accuracy(estimator, X, bags, source, **options)
+        return cls(of_two_classes(found)).plot(ax)
 
     @classmethod
     def from_predictions(
@@ -103,7 +105,8 @@ class LabelFreeAccuracyDisplay:
         -------
         LabelFreeAccuracyDisplay
         """
-        return cls(estimate_accuracy(estimator, None, bags, scores=scores, **options)).plot(ax)
+        found = estimate_accuracy(estimator, None, bags, scores=scores, **options)
+        return cls(of_two_classes(found)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> LabelFreeAccuracyDisplay:
         """Draw.

@@ -28,6 +28,7 @@ from bagshift.inspection import (
     privacy_report,
     transfer_report,
 )
+from bagshift.inspection.class_accuracy import of_two_classes
 from bagshift.report import _data_sections as data
 from bagshift.report import _trust_sections as trust
 from bagshift.report._page import render
@@ -270,7 +271,7 @@ def _accuracy(
         found = estimate_accuracy(model, X, bags, source, random_state=random_state, n_jobs=n_jobs)
     except (ValueError, TypeError) as error:
         return None, str(error)
-    return found, ""
+    return of_two_classes(found), ""
 
 
 def _transfer(
