@@ -20,6 +20,7 @@ from bagshift import (
     BagWarning,
     CountLikelihoodClassifier,
     InverseCalibrationSVM,
+    MeanMap,
     ProportionMatching,
     RoundedShareWarning,
     SourceSVM,
@@ -334,3 +335,65 @@ def test_shares_that_are_no_counts_are_rounded_and_said():
     with pytest.warns(RoundedShareWarning, match="the shares of bag 3 are not those of whole"):
         machine = CountLikelihoodClassifier().fit(X, bags)
     assert machine.score(X, NAMES[codes]) > 0.8
+
+
+# The mean map ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_mean_map_of_more_classes(kernel):
+    X, ids, codes, _ = domains()
+    bags = bags_of(ids, codes)
+    machine = MeanMap(kernel=kernel).fit(X, bags)
+    scores, probability = machine.decision_function(X), machine.predict_proba(X)
+    assert machine.score(X, NAMES[codes]) > 0.7
+    np.testing.assert_allclose(probability, softmax(scores, axis=1), atol=1e-12)
+    assert np.array_equal(machine.predict(X), NAMES[scores.argmax(axis=1)])
+    names = NAMES[[2, 0, 3, 1]]
+    other = MeanMap(kernel=kernel).fit(X, bags_of(ids, codes, names))
+    places = [other.classes_.tolist().index(name) for name in names]
+    np.testing.assert_allclose(other.decision_function(X)[:, places], scores, atol=1e-6)
+
+
+def test_mean_map_of_two_classes_through_the_form_for_more():
+    X, ids, codes, (X_old, old) = domains(n_classes=2)
+    table = counts_of(ids, codes, 2) / BAG_SIZE
+    for bag_weight in ("size", "equal"):
+        machine = MeanMap(kernel="linear", bag_weight=bag_weight)
+        like = InverseCalibrationSVM()
+        data = _as_classes(clone(machine), X, ids, table, (X_old, old), like)
+        each = clone(machine)
+        each.n_features_in_ = X.shape[1]
+        each._fit_classes(data)
+        alone = machine.fit(X, Bags.from_arrays(ids, dict(enumerate(table[:, 1]))))
+        scores = each.decision_function(X)
+        np.testing.assert_allclose(
+            scores[:, 1] - scores[:, 0], alone.decision_function(X), atol=1e-6
+        )
+        np.testing.assert_allclose(each.class_means_, alone.class_means_, atol=1e-9)
+        assert each.condition_number_ == pytest.approx(alone.condition_number_)
+
+
+def test_mean_map_of_bags_of_one_is_multinomial_logistic_regression():
+    X, _, codes, _ = domains(bag_size=1)
+    pure = bags_of(np.arange(len(X)), codes)
+    machine = MeanMap(C=2.0, kernel="linear", standardize=False).fit(X, pure)
+    twin = LogisticRegression(C=2.0 * 3 / 4, tol=1e-10, max_iter=10**4).fit(X, NAMES[codes])
+    np.testing.assert_allclose(machine.predict_proba(X), twin.predict_proba(X), atol=1e-5)
+    labelled = MeanMap(C=2.0, kernel="linear", standardize=False).fit(X, NAMES[codes])
+    np.testing.assert_allclose(
+        machine.decision_function(X), labelled.decision_function(X), atol=1e-6
+    )
+
+
+def test_mean_map_finds_the_means_of_classes_that_are_points():
+    points = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0], [3.0, 3.0]])
+    _, ids, codes, _ = domains()
+    machine = MeanMap(kernel="linear").fit(points[codes], bags_of(ids, codes))
+    np.testing.assert_allclose(machine.class_means_, points, atol=1e-9)
+
+
+def test_mean_map_needs_shares_that_differ():
+    X, ids, codes, _ = domains()
+    with pytest.warns(BagWarning), pytest.raises(BagError, match="unmixes the means of 4 classes"):
+        MeanMap().fit(X, bags_of(ids, np.where(codes == 3, 0, codes)))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from bagshift.estimators._class_training import ClassTraining, read_classes
 from bagshift.estimators._count_starts import inverse_calibration_start, source_start
 from bagshift.estimators._feature_space import ColumnScale, FeatureSpace, standardize
 from bagshift.estimators._kernel_machine import TransferKernelMachine
@@ -117,7 +118,11 @@ class LinearHead(LogisticMachine):
             When ``max_iter`` steps did not reach ``tol``, or rounding keeps it out of reach.
         """
         self._check_parameters()
-        given = read_training(self, X, y, source=source, sample_weight=sample_weight)
+        read = read_classes if self._takes_more_classes else read_training
+        given = read(self, X, y, source=source, sample_weight=sample_weight)
+        if isinstance(given, ClassTraining):
+            self._fit_classes(given)
+            return self
         self._check_learnable(given)
         scale = self._column_scale(given)
         data = standardize(given, scale)
@@ -146,6 +151,10 @@ class LinearHead(LogisticMachine):
                 ConvergenceWarning,
             )
         return self
+
+    def _fit_classes(self, given: ClassTraining) -> None:
+        """Train the machine of more than two classes, where there is one."""
+        raise NotImplementedError
 
     def _check_learnable(self, data: TrainingData) -> None:
         name, tags = type(self).__name__, self._bag_tags()

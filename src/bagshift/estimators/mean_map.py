@@ -25,7 +25,7 @@ with :math:`N = \sum_j \omega_j`. In terms of :math:`v = w/2` this is
 :math:`\sigma(2 v^\top z)`, as it is mostly written; there the bias is a constant column and
 penalised, here it is not. :mod:`bagshift.estimators._mean_maps` shows that it is logistic
 regression on real targets. Kernels enter through their features, see
-:mod:`bagshift.kernels`.
+:mod:`bagshift.kernels`. More classes have a softmax: :mod:`bagshift.estimators._class_mean_map`.
 
 The condition number of :math:`D^{1/2}\Pi` says by how much errors of the bag means are blown up.
 
@@ -41,9 +41,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.base import clone
 
+from bagshift._bags.indexing import group_means
+from bagshift.estimators._class_mean_map import class_mean_map
+from bagshift.estimators._class_scores import normalise
+from bagshift.estimators._class_training import ClassTraining
 from bagshift.estimators._linear_head import Prepared
 from bagshift.estimators._mean_maps import MeanMapMachine, least_squares_weights
+from bagshift.solvers import LinearMachine
+from bagshift.solvers.targeted_softmax import solve_targeted_softmax
 
 Floats = NDArray[np.float64]
 
@@ -94,8 +102,8 @@ class MeanMap(MeanMapMachine):
     condition_number_ : float
         Ratio of the singular values of :math:`D^{1/2}\Pi`; about 1 / (2 s) when shares near one
         half have the standard deviation s.
-    class_means_ : ndarray of shape (2, n_features)
-        Estimated means of ``classes_[0]`` and ``classes_[1]`` in the columns as given, with a
+    class_means_ : ndarray of shape (n_classes, n_features)
+        Estimated means of the classes in the columns as given, with a
         linear kernel only.
     intercept_ : ndarray of shape (1,)
         Intercept.
@@ -166,6 +174,8 @@ class MeanMap(MeanMapMachine):
     array([0, 0, 0, 0, 0, 1, 0, 1, 1, 1, 1, 1])
     """
 
+    _takes_more_classes = True
+
     def __init__(
         self,
         C: float = 1.0,
@@ -192,6 +202,38 @@ class MeanMap(MeanMapMachine):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+
+    def _fit_classes(self, given: ClassTraining) -> None:
+        view = given.against_rest(0)
+        self._check_learnable(view)
+        scale = self._column_scale(view)
+        data = given if scale is None else given.standardized(scale)
+        space = self._space(data.against_rest(0))
+        mean_map = class_mean_map(type(self).__name__, data, self.bag_weight)
+        result = solve_targeted_softmax(
+            space.transform(data.X_target[mean_map.rows]),
+            mean_map.targets,
+            self.C * mean_map.row_weights,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        parts = [clone(self) for _ in data.classes]
+        for part, weights, intercept in zip(parts, result.weights, result.intercepts, strict=True):
+            part.n_features_in_ = self.n_features_in_
+            machine = LinearMachine(weights, float(intercept))
+            part._store_machine(data, space, "", machine, scale)
+        self._begin(data, space.kernel)
+        self._stack(parts)
+        self.n_iter_, self.objective_ = result.n_iter, result.objective
+        self.gradient_norm_, self.converged_ = result.gradient_norm, result.converged
+        self.condition_number_ = mean_map.condition_number
+        if space.kernel.name == "linear":
+            columns = given.X_target[mean_map.rows]
+            means = group_means(columns, mean_map.unit_of_row, given.n_target_units)
+            self.class_means_ = mean_map.of_classes @ means
+
+    def _chances(self, scores: Floats) -> Floats:
+        return normalise(softmax(scores, axis=1), scores)
 
     def _class_weights(self, ready: Prepared, weights: Floats) -> tuple[Floats, float]:
         return least_squares_weights(ready.rows.bags.shares, weights)
