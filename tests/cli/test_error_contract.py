@@ -363,7 +363,7 @@ def test_history_of_one_class(election: Any) -> None:
 
 def test_history_of_three_classes(election: Any) -> None:
     election.change(election.history, set_value("voted", 0, "abstained"))
-    refuse(election.fit(), "3 classes", "more than two classes are not supported yet")
+    refuse(election.fit(), "3 classes", "give the shares of all of them")
 
 
 def test_history_on_another_scale(election: Any) -> None:
