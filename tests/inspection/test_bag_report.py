@@ -49,10 +49,11 @@ COUNTS = {f"ward {k}": int(VOTES[6 * k : 6 * k + 6].sum()) for k in range(12)}
 SHARES = {ward: count / 6 for ward, count in COUNTS.items()}
 
 
-def test_a_column_of_abstentions_is_refused_with_its_name():
+def test_a_column_of_abstentions_is_a_class_of_its_own():
     frame = pd.DataFrame({"bag": list(COUNTS), "yes": 0.4, "no": 0.4, "none": 0.2})
+    assert Bags.from_arrays(WARDS, frame).classes == ("yes", "no", "none")
     with pytest.raises(BagError, match=r"3 columns.*'yes', 'no', 'none'"):
-        Bags.from_arrays(WARDS, frame)
+        Bags.from_arrays(WARDS, frame, positive="yes")
 
 
 def test_shares_that_leave_abstentions_out_are_named():

@@ -42,7 +42,6 @@ class ClassMeanMap:
         Factors on the loss of the rows.
     of_classes : ndarray of shape (n_classes, n_units)
         Weights of the means of the units in the class means.
-    unit_of_row : ndarray of shape (n_unit_rows,)
     condition_number : float
         Of the shares by the roots of their weights.
     """
@@ -51,7 +50,6 @@ class ClassMeanMap:
     targets: Floats
     row_weights: Floats
     of_classes: Floats
-    unit_of_row: NDArray[np.intp]
     condition_number: float
 
 
@@ -88,9 +86,7 @@ def class_mean_map(name: str, data: ClassTraining, rule: str) -> ClassMeanMap:
     in_unit = own * sizes
     targets = in_unit.sum() * (overall[:, None] * of_classes) / in_unit
     targets += (1.0 - targets.sum(axis=0)) / data.n_classes
-    return ClassMeanMap(
-        rows, targets.T[unit_of_row], own[unit_of_row], of_classes, unit_of_row, condition
-    )
+    return ClassMeanMap(rows, targets.T[unit_of_row], own[unit_of_row], of_classes, condition)
 
 
 def _least_squares(name: str, shares: Floats, weights: Floats) -> tuple[Floats, float]:

@@ -44,12 +44,12 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import clone
 
-from bagshift._bags.indexing import group_means
 from bagshift.estimators._class_mean_map import class_mean_map
 from bagshift.estimators._class_scores import normalise
 from bagshift.estimators._class_training import ClassTraining
 from bagshift.estimators._linear_head import Prepared
 from bagshift.estimators._mean_maps import MeanMapMachine, least_squares_weights
+from bagshift.kernels import unit_means
 from bagshift.solvers import LinearMachine
 from bagshift.solvers.targeted_softmax import solve_targeted_softmax
 
@@ -228,9 +228,8 @@ class MeanMap(MeanMapMachine):
         self.gradient_norm_, self.converged_ = result.gradient_norm, result.converged
         self.condition_number_ = mean_map.condition_number
         if space.kernel.name == "linear":
-            columns = given.X_target[mean_map.rows]
-            means = group_means(columns, mean_map.unit_of_row, given.n_target_units)
-            self.class_means_ = mean_map.of_classes @ means
+            means = unit_means(given.X_target, given.unit_of_row, given.n_target_units)
+            self.class_means_ = np.asarray(mean_map.of_classes @ means)
 
     def _chances(self, scores: Floats) -> Floats:
         return normalise(softmax(scores, axis=1), scores)

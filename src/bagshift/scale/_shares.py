@@ -160,5 +160,7 @@ def checked_shares(
     laws = repeat_law(None, len(ids)) if laws is None else laws
     final_sizes = check_sizes(sizes, n_rows, ids)
     if by_count:
-        return check_counts(values, final_sizes, sizes is not None, ids, laws)
-    return check_shares(values, ids, laws, final_sizes), final_sizes
+        shares, final_sizes = check_counts(values, final_sizes, sizes is not None, ids, laws)
+    else:
+        shares = check_shares(values, ids, laws, final_sizes)
+    return shares[:, 1], final_sizes

@@ -96,7 +96,7 @@ def solve_targeted_softmax(
     >>> X = np.array([[-1.0], [0.0], [1.0]])
     >>> result = solve_targeted_softmax(X, np.eye(3), np.ones(3))
     >>> result.weights.round(3).ravel()
-    array([-0.467,  0.   ,  0.467])
+    array([-0.47,  0.  ,  0.47])
     """
     require_range(float(weights.sum()), [features])
     row_length = typical_row_length([features])
