@@ -9,7 +9,14 @@ import pytest
 from method_answers import public_methods, settings_that_matter
 from sklearn.svm import SVC
 
-from bagshift import Bags, LeaveOneBagOut, TrueLabelSVM, get_bag_tags
+from bagshift import (
+    TGPLM,
+    Bags,
+    LeaveOneBagOut,
+    OneVsRestBagClassifier,
+    TrueLabelSVM,
+    get_bag_tags,
+)
 from problems import GRID, with_settings
 
 pytestmark = [
@@ -81,6 +88,8 @@ class Trained:
     def __init__(self, method, settings, seed=0):
         # What is asked about comes last, so that nothing plain takes its place.
         self.machine = with_settings(method(), PLAIN).set_params(**settings)
+        if method is OneVsRestBagClassifier:
+            self.machine.set_params(estimator=with_settings(TGPLM(), PLAIN))
         self.problem, self.tags = Problem(seed), get_bag_tags(self.machine)
 
     @property
