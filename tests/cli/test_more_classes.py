@@ -179,8 +179,6 @@ def test_what_is_for_two_classes(command, folder, tmp_path):
     model = tmp_path / "m.skops"
     assert command(*fit_words(folder, model, *each("--share-column"))).code == 0
     people, shares = folder / "people.csv", folder / "shares.csv"
-    told = command("evaluate", model, "--target", people, "--label", "vote")
-    assert (told.code, "bagshift evaluate is for two classes" in told.words) == (1, True)
     told = command(
         "check", "--target", people, "--bag", "ward", "--shares", shares, *each("--share-column")
     )
@@ -197,3 +195,27 @@ def test_what_is_for_two_classes(command, folder, tmp_path):
         tmp_path / "p.csv",
     )
     assert (told.code, "The model has the classes" in told.words) == (1, True)
+
+
+def test_evaluate(command, folder, tmp_path):
+    model, people = tmp_path / "m.skops", folder / "people.csv"
+    columns = each("--share-column")
+    assert command(*fit_words(folder, model, *columns, *history(folder))).code == 0
+    given = ["--shares", folder / "shares.csv", *columns]
+    told = command("evaluate", model, "--target", people, *given, "--label", "vote")
+    assert told.code == 0, told.words
+    assert "all in-sample (fitted on)" in told.words
+    assert "in-sample rows" in told.words
+    assert f"over {N_BAGS} bags" in told.words
+    assert "class predicted given recall precision" in told.words
+    assert "left 0.275" in told.words
+    told = command("evaluate", model, "--target", folder / "history.parquet", "--label", "vote")
+    assert (told.code, "60, all fresh" in told.words) == (0, True)
+    assert "class predicted recall precision" in told.words
+    one = ["--shares", folder / "shares.csv", "--share-column", "left"]
+    told = command("evaluate", model, "--target", people, *one)
+    assert (told.code, "The model has the classes" in told.words) == (1, True)
+    old = pl.read_csv(people).with_columns(vote=pl.lit("pirate"))
+    old.write_csv(tmp_path / "pirates.csv")
+    told = command("evaluate", model, "--target", tmp_path / "pirates.csv", "--label", "vote")
+    assert (told.code, "holds 'pirate'; the model knows" in told.words) == (1, True)

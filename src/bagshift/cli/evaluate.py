@@ -14,6 +14,7 @@ from bagshift.cli.predict import Model
 
 if TYPE_CHECKING:
     from bagshift.cli._screen import Screen
+    from bagshift.workflows.class_evaluation import ClassEvaluation
     from bagshift.workflows.evaluation import Accuracy, Evaluation, ShareErrors
     from bagshift.workflows.requests import BagRequest
 
@@ -30,6 +31,7 @@ def evaluate(
     shares_bag: options.SharesBag = None,
     share_columns: options.ShareColumns = None,
     count_columns: options.CountColumns = None,
+    other: options.Other = None,
     size_column: options.SizeColumn = None,
     noise: options.Noise = None,
     label: Annotated[
@@ -47,8 +49,7 @@ def evaluate(
 
     Needs shares (--shares or a column of the target), labels (--label), or both.
     """
-    share_column = options.only_one(share_columns, "bagshift evaluate")
-    count_column = options.only_one(count_columns, "bagshift evaluate")
+    share_column, count_column = options.first_of(share_columns), options.first_of(count_columns)
     by_shares = share_column is not None or count_column is not None
     if not by_shares and (shares is not None or label is None):
         raise typer.BadParameter(
@@ -69,26 +70,44 @@ def evaluate(
         bag=bag,
         shares=shares,
         shares_bag=shares_bag,
-        share_columns=(share_column, count_column, size_column, law.column if law else None),
+        share_columns=(
+            *(share_columns or ()),
+            *(count_columns or ()),
+            size_column,
+            law.column if law else None,
+        ),
     )
     with loading(model, quiet):
+        from bagshift.workflows.class_evaluation import evaluate_classes
         from bagshift.workflows.evaluation import evaluate_model
-        from bagshift.workflows.models import open_model, require_two_classes
+        from bagshift.workflows.models import open_model
 
         saved, notes = open_model(model)
-    require_two_classes(saved, "bagshift evaluate")
     bags = None
     if by_shares:
-        bags = options.bag_request(
-            target,
-            options.bag_as_at_fit(bag, saved.manifest.bag_column),
-            shares,
-            shares_bag,
-            share_column,
-            count_column,
-            size_column,
-            on_unmatched,
-            noise,
+        bags = options.with_classes(
+            options.bag_request(
+                target,
+                options.bag_as_at_fit(bag, saved.manifest.bag_column),
+                shares,
+                shares_bag,
+                share_column,
+                count_column,
+                size_column,
+                on_unmatched,
+                noise,
+            ),
+            share_columns or count_columns,
+            other,
+        )
+    if len(saved.manifest.classes) > 2:
+        of_classes = evaluate_classes(saved, target, bags=bags, label=label)
+        _show_classes(Screen(quiet), of_classes, target, notes)
+        return
+    if bags is not None and bags.has_more_classes:
+        raise typer.BadParameter(
+            f"the model has two classes; give one --share-column or --count-column, that of "
+            f"{saved.manifest.positive}."
         )
     found = evaluate_model(saved, target, bags=bags, label=label)
     screen = Screen(quiet)
@@ -127,6 +146,42 @@ def _show(
             )
         echo_findings(found.shares.findings, drop=bags is not None and bags.on_unmatched == "drop")
         _show_worst(screen, found.shares, worst, found.by_probability)
+
+
+def _show_classes(screen: Screen, found: ClassEvaluation, target: Path, notes: list[str]) -> None:
+    from bagshift.cli._echo import share_error_meaning, without_columns
+    from bagshift.exceptions import plural
+
+    for note in [*notes, *found.notes]:
+        screen.say(note)
+    rows = _in_sample_or_fresh(found.n_rows, found.n_fitted_rows)
+    facts = [("rows", f"{target.name}: {rows}")]
+    for kind, value, number in (
+        ("fresh", found.fresh, found.n_fresh),
+        ("in-sample", found.in_sample, found.n_in_sample),
+    ):
+        if value is not None:
+            facts.append(("accuracy", f"{value:.3f} on {plural(number, f'{kind} row')}"))
+    if found.share_error is not None and found.constant_share_error is not None:
+        facts += [
+            ("share error", f"{found.share_error:.3f} over {plural(found.n_bags, 'bag')}"),
+            ("", without_columns(found.constant_share_error)),
+            ("", share_error_meaning(found.by_probability)),
+        ]
+    if found.fresh is not None or found.in_sample is not None:
+        facts.append(
+            ("", "recall: right among the rows of a class; precision: among those called so")
+        )
+    screen.facts(facts)
+    screen.say()
+    shown = [name for name in found.table.columns if found.table[name].null_count() == 0]
+    screen.table(
+        shown,
+        [
+            [row["class"], *(f"{row[name]:.3f}" for name in shown[1:])]
+            for row in found.table.iter_rows(named=True)
+        ],
+    )
 
 
 def _predicted_share(found: Evaluation, positive: str) -> list[tuple[str, str]]:
