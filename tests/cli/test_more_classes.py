@@ -175,26 +175,30 @@ def test_options_that_do_not_fit(command, folder, tmp_path, more, code, words):
     assert words in told.words
 
 
+def test_check(command, folder, tmp_path):
+    words = ["--target", folder / "people.csv", "--bag", "ward", "--ignore", "vote"]
+    columns = each("--share-column")
+    told = command("check", *words, "--shares", folder / "shares.csv", *columns)
+    assert told.code == 0, told.words
+    assert "classes left, right, green" in told.words
+    assert "No errors: ready for" in told.words
+    broken = pl.read_csv(folder / "shares.csv").with_columns(left=pl.col("left") * 0.5)
+    broken.write_csv(tmp_path / "shares.csv")
+    told = command("check", *words, "--shares", tmp_path / "shares.csv", *columns)
+    assert (told.code, "shares of all classes must sum to 1" in told.words) == (1, True)
+    told = command("check", *words, *columns, "--positive", "left")
+    assert (told.code, "--positive is for two classes" in told.words) == (2, True)
+
+
 def test_what_is_for_two_classes(command, folder, tmp_path):
     model = tmp_path / "m.skops"
     assert command(*fit_words(folder, model, *each("--share-column"))).code == 0
-    people, shares = folder / "people.csv", folder / "shares.csv"
-    told = command(
-        "check", "--target", people, "--bag", "ward", "--shares", shares, *each("--share-column")
-    )
-    assert (told.code, "bagshift check is for two classes" in told.words) == (2, True)
-    told = command(
-        "predict",
-        model,
-        people,
-        "--shares",
-        shares,
-        "--share-column",
-        "left",
-        "-o",
-        tmp_path / "p.csv",
-    )
+    people, shares = folder / "people.csv", ["--shares", folder / "shares.csv"]
+    told = command("predict", model, people, *shares, "--share-column", "left", "-o", "p.csv")
     assert (told.code, "The model has the classes" in told.words) == (1, True)
+    page = ["--target", people, *shares, *each("--share-column"), "-o", tmp_path / "r.html"]
+    told = command("report", model, *page)
+    assert (told.code, "bagshift report is for two classes" in told.words) == (2, True)
 
 
 def test_evaluate(command, folder, tmp_path):

@@ -199,6 +199,24 @@ def with_classes(request: BagRequest, columns: list[str] | None, other: str | No
     return replace(request, class_columns=names, other=other)
 
 
+def check_no_positive(bags: BagRequest, positive: str | None) -> None:
+    """Refuse a positive class of more than two.
+
+    Parameters
+    ----------
+    bags : BagRequest
+    positive : str or None
+
+    Raises
+    ------
+    typer.BadParameter
+    """
+    if bags.has_more_classes and positive is not None:
+        raise typer.BadParameter(
+            "--positive is for two classes; with a column for each class leave it out."
+        )
+
+
 def first_of(columns: list[str] | None) -> str | None:
     """Return the first column, if there is one.
 

@@ -17,6 +17,7 @@ def check(
     shares_bag: options.SharesBag = None,
     share_columns: options.ShareColumns = None,
     count_columns: options.CountColumns = None,
+    other: options.Other = None,
     size_column: options.SizeColumn = None,
     noise: options.Noise = None,
     source: options.Source = None,
@@ -34,8 +35,6 @@ def check(
 
     Takes the options of `bagshift fit`. Ends with exit code 1 if there are errors.
     """
-    share_column = options.only_one(share_columns, "bagshift check")
-    count_column = options.only_one(count_columns, "bagshift check")
     from bagshift.cli._echo import bag_facts, input_facts
     from bagshift.cli._screen import Screen
     from bagshift.exceptions import plural
@@ -45,17 +44,22 @@ def check(
 
     options.check_source_options(source, label)
     options.check_class_options(positive, negative)
-    bags = options.bag_request(
-        target,
-        bag,
-        shares,
-        shares_bag,
-        share_column,
-        count_column,
-        size_column,
-        on_unmatched,
-        noise,
+    bags = options.with_classes(
+        options.bag_request(
+            target,
+            bag,
+            shares,
+            shares_bag,
+            options.first_of(share_columns),
+            options.first_of(count_columns),
+            size_column,
+            on_unmatched,
+            noise,
+        ),
+        share_columns or count_columns,
+        other,
     )
+    options.check_no_positive(bags, positive)
     request = FitRequest(
         bags=bags,
         source=source,

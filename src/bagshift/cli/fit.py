@@ -158,7 +158,8 @@ def fit(
         share_column or count_column,
         other,
     )
-    _check_more_classes(in_bags, positive, memory)
+    options.check_no_positive(in_bags, positive)
+    _check_memory_of_classes(in_bags, memory)
     request = _fit_request(
         in_bags,
         source,
@@ -182,15 +183,9 @@ def fit(
         _run_streamed(request, machine, output, memory, work_folder, quiet)
 
 
-def _check_more_classes(bags: BagRequest, positive: str | None, memory: str | None) -> None:
-    """Refuse what goes with two classes only."""
-    if not bags.has_more_classes:
-        return
-    if positive is not None:
-        raise typer.BadParameter(
-            "--positive is for two classes; with a column for each class leave it out."
-        )
-    if memory is not None:
+def _check_memory_of_classes(bags: BagRequest, memory: str | None) -> None:
+    """Refuse a streamed fit of more than two classes."""
+    if bags.has_more_classes and memory is not None:
         raise typer.BadParameter(
             "--memory fits two classes; leave it out, or give one class at a time as --positive."
         )

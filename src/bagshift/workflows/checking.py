@@ -19,6 +19,7 @@ from bagshift.workflows.inputs import (
     choose_fit_columns,
     class_doubts,
     make_bags,
+    read_fit_inputs,
     read_history,
     read_target,
 )
@@ -70,6 +71,8 @@ def check_files(request: FitRequest) -> CheckReport:
     TableError
         When the target or the shares cannot be read at all.
     """
+    if request.bags.has_more_classes:
+        return _check_classes(request)
     target = read_target(request)
     sheet = read_bag_sheet(request.bags, target)
     findings = check_bag_sheet(sheet)
@@ -107,3 +110,12 @@ def _dropped(finding: Finding) -> Finding:
     if finding.level == "error" and finding.droppable:
         return Finding("note", f"Would be dropped: {finding.as_dropped}")
     return finding
+
+
+def _check_classes(request: FitRequest) -> CheckReport:
+    """Check files with a column for every class: what a fit would refuse first, if anything."""
+    try:
+        inputs = read_fit_inputs(request)
+    except (TableError, BagError) as error:
+        return CheckReport([Finding("error", str(error))], None, None)
+    return CheckReport(inputs.findings, inputs.bags, inputs)
