@@ -8,9 +8,13 @@ import pytest
 from scipy.special import softmax
 
 from bagshift import BagError, Bags, CountLikelihoodClassifier
-from bagshift.inspection import ClassAccuracyEstimate, estimate_accuracy
+from bagshift.inspection import ClassAccuracyEstimate, bag_bootstrap, estimate_accuracy
 from bagshift.inspection._class_calibration import ClassCountCalibration
-from bagshift.plotting import LabelFreeAccuracyDisplay
+from bagshift.plotting import (
+    BagShareDisplay,
+    DomainBoundaryDisplay,
+    LabelFreeAccuracyDisplay,
+)
 from bagshift.solvers.class_counts import ClassCounts
 
 NAMES = np.array(["bear", "cat", "dog"])
@@ -105,3 +109,24 @@ def test_refusals():
     scores, _, bags = problem(n_bags=6)
     with pytest.raises(ValueError, match=r"scores must have shape \(36, 3\)"):
         estimate_accuracy(None, None, bags, scores=scores[:, :2])
+    nothing = np.full_like(scores, np.nan)
+    with pytest.raises(BagError, match="at least 2 bags with out-of-bag scores; there are 0"):
+        estimate_accuracy(None, None, bags, scores=nothing)
+    one = np.where(bags.bag_index[:, None] == 0, scores, np.nan)
+    with pytest.raises(BagError, match="at least 2 bags with out-of-bag scores; there is 1"):
+        estimate_accuracy(None, None, bags, scores=one)
+    hole = scores.copy()
+    hole[3] = np.nan
+    with pytest.raises(BagError, match="scores are missing in some rows of bag 0"):
+        estimate_accuracy(None, None, bags, scores=hole)
+
+
+def test_what_is_for_two_classes_says_so():
+    scores, _, bags = problem(n_bags=10)
+    machine = CountLikelihoodClassifier(kernel="linear").fit(scores, bags)
+    with pytest.raises(BagError, match="bag_bootstrap is for two classes, and these bags have 3"):
+        bag_bootstrap(machine, scores, bags)
+    with pytest.raises(ValueError, match="This picture is of two classes"):
+        DomainBoundaryDisplay.from_estimator(machine, scores)
+    with pytest.raises(BagError, match="This is for two classes, and there are 3"):
+        BagShareDisplay.from_estimator(machine, scores, bags)

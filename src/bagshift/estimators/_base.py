@@ -335,9 +335,9 @@ def is_flipped(estimator: Any, bags: Bags) -> bool:
     classes = np.asarray(estimator.classes_).tolist()
     if len(classes) > 2 or bags.classes is not None:
         raise BagError(
-            f"This is for two classes, and the classifier or the bags have {len(classes)} or "
-            f"{bags.n_classes}: fit one class against the others, with Bags.against_rest(label) "
-            "and the labels of the source as True and False."
+            f"This is for two classes, and there are {max(len(classes), bags.n_classes)}: fit one "
+            "class against the others, with Bags.against_rest(label) and the labels of the source "
+            "as True and False."
         )
     first, second = classes
     if bags.positive is None and bags.negative is None:

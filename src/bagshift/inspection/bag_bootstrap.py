@@ -187,6 +187,11 @@ def bag_bootstrap(
             "a precomputed kernel has no columns for rows that are drawn again: give features."
         )
     y.check_whole()
+    if y.classes is not None:
+        raise BagError(
+            f"bag_bootstrap is for two classes, and these bags have {y.n_classes}: take one class "
+            "against the others with Bags.against_rest(label)."
+        )
     if y.n_bags < 2:
         raise BagError("the bootstrap over bags needs at least 2 bags.")
     show = resolve_progress(progress, "Bootstrap")

@@ -263,6 +263,11 @@ def estimate_accuracy(
     given = np.asarray(scores, dtype=np.float64)
     if bags.classes is not None:
         return _of_classes(given, bags, source, int(n_bootstrap), float(level), random_state)
+    if given.shape != (len(bags),):
+        raise ValueError(
+            f"scores must have shape ({len(bags)},), one for each row of the bags: the shape is "
+            f"{given.shape}."
+        )
     rows, held_out = _held_out(given, bags)
     positive, flipped = _positive_class(bags, source)
     evaluation = Evaluation.of(
@@ -285,7 +290,7 @@ def _of_classes(
             f"scores must have shape ({len(bags)}, {len(classes)}), a column for each class: the "
             f"shape is {scores.shape}."
         )
-    bags.check_whole()
+    _held_out(scores, bags)
     return judge_classes(
         scores,
         bags,
@@ -317,13 +322,8 @@ def _require_predictions_of_others(model: Any) -> None:
 
 def _held_out(scores: Floats, bags: Bags) -> tuple[NDArray[np.intp], Bags]:
     """Return the rows of the bags that have scores, and these bags."""
-    if scores.shape != (len(bags),):
-        raise ValueError(
-            f"scores must have shape ({len(bags)},), one for each row of the bags: the shape is "
-            f"{scores.shape}."
-        )
     bags.check_whole()
-    has_score = np.isfinite(scores)
+    has_score = np.isfinite(scores.reshape(len(scores), -1)).all(axis=1)
     rows = np.flatnonzero(has_score & (bags.bag_index >= 0))
     held_out = bags[rows]
     in_part = bags.rows_per_bag > np.bincount(bags.bag_index[rows], minlength=bags.n_bags)

@@ -124,7 +124,17 @@ class DomainBoundaryDisplay:
         Returns
         -------
         DomainBoundaryDisplay
+
+        Raises
+        ------
+        ValueError
+            When the classifier has more than two classes.
         """
+        if len(getattr(estimator, "classes_", ())) > 2:
+            raise ValueError(
+                "This picture is of two classes; draw one class against the others, of a machine "
+                "fitted to Bags.against_rest(label)."
+            )
         generator = np.random.default_rng(random_state)
         names = [str(name) for name in getattr(X, "columns", [])]
         rows, labels = _drawn(X, generator)[0], None
